@@ -120,7 +120,7 @@ def marked(url: str, works: Collection[tuple[str, str]]) -> dict[tuple[str, str]
 def _written(
     url: str, rows: Sequence[Graded], fresh: Set[tuple[str, str]], students: Sequence[str]
 ) -> Iterable[str]:
-    require_gradebook(url)
+    require_gradebook(url, writes=True)
     with explained(url, "written"), open_gradebook(url) as book:
         enter_students(book, students)
         for notebook, of_notebook in groupby(rows, key=lambda row: row.notebook):

@@ -30,8 +30,9 @@ from autograder.grading.timestamps import moment, told
 from autograder.judge.judge import Graded
 
 _NAMED = 5
-#: How a traceback names its error; SQLAlchemy puts its statement and a link behind that.
-_NAMES_ERROR = re.compile(r"[\w.]+: ")
+#: How a traceback names its error, and SQLAlchemy in a line of its own the database's; it puts its
+#: statement and a link behind that.
+_NAMES_ERROR = re.compile(r"[\w.]+: |\(\w+\.\w+\) ")
 Whose = tuple[str, str]
 
 

@@ -224,7 +224,7 @@ def feedback(
         lines.append(f"{row.exercise}: {label}, {earned:g} of {most:g}. {row.message}")
     lines += [f"{name}: {earned:g} of {most:g}" for name, (earned, most) in cells.items()]
     if by_hand and by_hand.late:
-        lines.append(f"Late submission: -{by_hand.late:g}")
+        lines.append(f"Late submission: {by_hand.late:g} points less")
     return spreadsheet.harmless("<br>".join(escape(line, quote=False) for line in lines))
 
 

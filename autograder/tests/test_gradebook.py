@@ -24,7 +24,13 @@ from autograder.grading import grade, lateness, nbgrader_glue
 from autograder.grading.export import Export
 from autograder.grading.gradebook import write_scores
 from autograder.grading.nbgrader_given import _Heard
-from autograder.grading.opened import GradebookError, prepare, require_gradebook
+from autograder.grading.opened import (
+    GradebookError,
+    explained,
+    open_gradebook,
+    prepare,
+    require_gradebook,
+)
 from autograder.judge import overlay, private
 from autograder.judge.judge import Graded
 from autograder.judge.pool import Pool
@@ -214,7 +220,7 @@ def test_what_a_student_reads_in_moodle_adds_up(desk: Desk) -> None:
     first, *lines = row["Feedback comments"].split("<br>")
     assert (row["Grade"], first) == ("3.60", f"{LESSON}: 3.6 of 24 points")
     assert lines[0].startswith(f"{EXERCISES[0]}: PASS, 3 of 4. ")
-    assert lines[-2:] == [f"{WRITTEN}: 1.5 of 2", "Late submission: -0.9"]
+    assert lines[-2:] == [f"{WRITTEN}: 1.5 of 2", "Late submission: 0.9 points less"]
 
 
 @pytest.mark.parametrize("text", ["", "yesterday evening\n"])
@@ -360,6 +366,28 @@ def test_another_courses_gradebook_is_called_so_and_left(desk: Desk) -> None:
         require_gradebook(url)
 
 
+def test_a_gradebook_that_takes_no_write_is_told_before_and_in_a_sentence(
+    desk: Desk, caplog: pytest.LogCaptureFixture
+) -> None:
+    url = f"sqlite:///file:{desk.root / 'gradebook.db'}?mode=ro&uri=true"
+    require_gradebook(url)
+    told = "readonly database. Make the file and its folder writable, then the same again"
+    with pytest.raises(GradebookError, match=told):
+        require_gradebook(url, writes=True)
+    before = desk.dump()
+    require_gradebook(desk.url, writes=True)
+    assert desk.dump() == before
+    with pytest.raises(GradebookError, match=told), explained(url, "written"):
+        open_gradebook(url).add_student("vega")
+    assert not caplog.records
+
+
+def test_a_gradebook_that_was_taken_elsewhere_is_said_so(desk: Desk) -> None:
+    (desk.root / "gradebook.db").rename(desk.root / "gradebook.db.moved1")
+    with pytest.raises(GradebookError, match=r"taken to another address, and gradebook.db.moved1"):
+        require_gradebook(desk.url)
+
+
 def test_a_server_without_its_driver_is_told_at_once_with_the_command(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -427,5 +455,8 @@ def test_what_stops_the_writing_is_named_and_not_what_stands_behind_it() -> None
     )
     heard.emit(logging.LogRecord("", logging.ERROR, "", 0, said, None, None))
     assert heard.last.endswith("(sqlite3.OperationalError) database or disk is full")
+    flushed = said.replace("r) data", "r: (raised as a result of autoflush)\n(sqlite3.Error) data")
+    heard.emit(logging.LogRecord("", logging.ERROR, "", 0, flushed, None, None))
+    assert heard.last == "(sqlite3.Error) database or disk is full"
     heard.emit(logging.LogRecord("", logging.ERROR, "", 0, "No notebooks were matched", None, None))
     assert heard.last == "No notebooks were matched"
