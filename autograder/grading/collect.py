@@ -291,8 +291,8 @@ def _of_form(root: Path, form: Form, stem: str | None, problems: list[str]) -> I
             if named.student not in students:
                 students.add(named.student)
                 fault = Fault("other_file", file=clean(named.file))
-                lesson = lesson_name(stem) if stem else ""
-                yield Submission(named.student, lesson, stem, root / name, fault, (), named.account)
+                one = _submission(root / name, named, stem)
+                yield replace(one, notebook=one.notebook if one.stem else "", fault=fault)
 
 
 def _without_empty(taken: Sequence[Submission]) -> Iterator[Submission]:
@@ -411,7 +411,8 @@ def _of_folder(
     if fault is None:
         others = f", only {clean(str(found.files[0]))}" if found.files else ""
         fault = Fault("no_notebook", folder=name, found=others)
-    named = (lesson_in(path.stem) for path in notebooks[:MOST_NOTEBOOKS])
+    files = notebooks or found.files
+    named = (lesson_in(path.stem) for path in files[:MOST_NOTEBOOKS])
     stems = {stem_of_notebook(path.name) for path in found.folders} | {n[0] for n in named if n}
     wanted: list[str | None] = [*sorted(s for s in stems if s)] or [None]
     return [
@@ -449,7 +450,7 @@ def _claimed(file: Path) -> str:
     """Whose a file is by its own name, or by the nearest folder above it."""
     stem = _COPY.sub("", file.stem)
     named = lesson_in(stem)
-    rest = stem if named is None else named[1]
+    rest = _COPY.sub("", stem if named is None else named[1])
     if _NAME.search(rest):
         return clean(rest)
     folders = _absolute(file).parent.parts

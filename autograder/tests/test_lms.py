@@ -231,6 +231,16 @@ def test_who_hands_in_no_notebook_is_told_so(tmp_path: Path) -> None:
     assert str(told["ito-333"]).startswith("solution.zip is no notebook.")
 
 
+def test_another_file_is_of_the_lesson_that_its_name_has(tmp_path: Path) -> None:
+    files = {"ito_333_67892_01_threads-1.py": "", "ito_334_67893_solution.py": ""}
+    found = find([as_folder(tmp_path / "canvas", {**CANVAS, **files})]).submissions
+    told = {s.student: (s.notebook, s.stem) for s in found if s.fault}
+    assert told == {"ito-333": (LESSON, "threads"), "ito-334": ("", None)}
+    name = "Max Ito_1203_assignsubmission_file_/01_threads.py"
+    found = find([as_folder(tmp_path / "moodle", {**MOODLE, name: ""})]).submissions
+    assert [(s.notebook, s.stem) for s in found if s.fault] == [(LESSON, "threads")]
+
+
 @pytest.mark.parametrize("typed", ["text.html", "link.html"])
 def test_who_types_into_canvas_is_told_so_and_has_no_other_persons_work(
     tmp_path: Path, typed: str
