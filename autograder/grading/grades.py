@@ -30,7 +30,7 @@ from autograder.grading.gradebook import Marked, marked
 from autograder.grading.names import few
 from autograder.grading.opened import GradebookError
 from autograder.grading.roster import Roster, RosterError, read_roster
-from autograder.grading.store import Store, StoreError
+from autograder.grading.store import StoreError, store_of
 from autograder.grading.worksheet import Columns, WorksheetError, fill, read_worksheet
 from autograder.judge.judge import Graded
 from autograder.judge.sentences import HELD, JUDGED_AGAIN
@@ -113,14 +113,10 @@ def main(args: argparse.Namespace) -> int:
     form = f"{args.format}-anonymous" if args.anonymous else args.format
     to = args.to or args.grades / f"grades-{form}.csv"
     try:
-        if not args.grades.is_dir():
-            raise GradesError(
-                f"There is no folder {args.grades}. `grade` makes it; --from names another one."
-            )
         if args.anonymous and args.format != "students":
             raise GradesError("An LMS goes by names: --anonymous is for `grades students`.")
         roster = args.roster and read_roster(args.roster)
-        rows = Store(args.grades).all()
+        rows = store_of(args.grades).all()
         points = totals(rows)
         if not points.worth:
             raise GradesError(f"{args.grades} holds no verdict on a lesson. Run `grade` first.")
