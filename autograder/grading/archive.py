@@ -179,7 +179,10 @@ def _said(unsafe: Mapping[str, str], archive: str) -> tuple[str, ...]:
         return ()
     named = ", ".join(f"{name!r} {why}" for name, why in list(unsafe.items())[:_NAMED])
     more = f" and {len(unsafe) - _NAMED} more" if len(unsafe) > _NAMED else ""
-    return (f"{archive}: nothing is unpacked under a name that leads astray: {named}{more}.",)
+    return (
+        f"{archive} holds what is not unpacked and not graded, for its name: {named}{more}. Where "
+        "one is a student's notebook, take it out under another name, and `grade` it by itself.",
+    )
 
 
 def _written(

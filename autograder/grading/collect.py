@@ -6,7 +6,8 @@ Whose notebook a file is:
 2. Otherwise in a sub-folder of the path that was given: the student is the first folder below
    that path that is not named after a lesson. No name inside it says otherwise.
 3. Otherwise the file's name without the lesson's name: `vega_01_threads.ipynb`,
-   `01_threads-vega.ipynb` and `vega.ipynb` are all Vega's.
+   `01_threads-vega.ipynb` and `vega.ipynb` are all Vega's, and `20231234_01_threads.ipynb` is that
+   number's. What a browser, Jupyter or Google adds to a copy (` (1)`, `-Copy1`) is no part of it.
 4. If nothing is left, the nearest folder above it that is not named after a lesson.
 
 By rule 3 a name is what somebody wrote on a file. Where several files claim to be one student's,
@@ -55,6 +56,10 @@ _CLASS_FOLDERS = (_SUBMITTED, "inbound")
 #: Folders that a zip may have around an LMS's, and what LMSs themselves call one.
 _WRAPPED = 4
 _LMS_FOLDER = re.compile(r"assignment_\d+_export|.+-submissions")
+#: What Google puts before a copy's name, and Jupyter, Windows and browsers behind it.
+_COPY = re.compile(r"^(Copy of )+|((-| - )Copy\d*| ?\(\d+\))+$")
+#: A name has a letter, or is a student's number: of a date or a turn no five digits stand together.
+_NAME = re.compile(r"[^\W\d_]|\d{5}")
 _ONE_STUDENTS = (
     "{place} is taken for one student's, and no name in it counts. If it is what {lms} gave for a "
     "class, grade that folder itself."
@@ -261,6 +266,13 @@ def _named_by(form: Form, root: Path) -> Callable[[Path], Sequence[Named]]:
 def _of_form(root: Path, form: Form, stem: str | None, problems: list[str]) -> Iterator[Submission]:
     """What an LMS gave out: files and folders that name their student."""
     files, folders = _listed(root, problems)
+    strays = [clean(p.name) for p in (*files, *folders) if not form.read(p.name)]
+    if strays:
+        problems.append(
+            f"{root} is read as what {form.name} gave, which does not say whose these are: "
+            f"{few(strays, _NAMED)}. They are not graded. Where one is a student's, `grade` it by "
+            "itself with --student NAME."
+        )
     students = set()
     for file in files:
         for named in form.read(file.name):
@@ -269,10 +281,7 @@ def _of_form(root: Path, form: Form, stem: str | None, problems: list[str]) -> I
                 yield _submission(file, named, stem)
     taken: list[Submission] = []
     for folder in folders:
-        people = form.read(folder.name)
-        if not people:
-            problems.append(f"{folder}: {form.name} does not say whose it is. It is not graded.")
-        for named in people:
+        for named in form.read(folder.name):
             students.add(named.student)
             inner = _of_folder(folder, named.student, stem, problems)
             taken += [replace(one, account=named.account) for one in inner]
@@ -282,8 +291,8 @@ def _of_form(root: Path, form: Form, stem: str | None, problems: list[str]) -> I
             if named.student not in students:
                 students.add(named.student)
                 fault = Fault("other_file", file=clean(named.file))
-                lesson = lesson_name(stem) if stem else ""
-                yield Submission(named.student, lesson, stem, root / name, fault, (), named.account)
+                one = _submission(root / name, named, stem)
+                yield replace(one, notebook=one.notebook if one.stem else "", fault=fault)
 
 
 def _without_empty(taken: Sequence[Submission]) -> Iterator[Submission]:
@@ -402,7 +411,8 @@ def _of_folder(
     if fault is None:
         others = f", only {clean(str(found.files[0]))}" if found.files else ""
         fault = Fault("no_notebook", folder=name, found=others)
-    named = (lesson_in(path.stem) for path in notebooks[:MOST_NOTEBOOKS])
+    files = notebooks or found.files
+    named = (lesson_in(path.stem) for path in files[:MOST_NOTEBOOKS])
     stems = {stem_of_notebook(path.name) for path in found.folders} | {n[0] for n in named if n}
     wanted: list[str | None] = [*sorted(s for s in stems if s)] or [None]
     return [
@@ -438,19 +448,14 @@ def _student_above(folder: Path) -> str | None:
 
 def _claimed(file: Path) -> str:
     """Whose a file is by its own name, or by the nearest folder above it."""
-    named = lesson_in(file.stem)
-    rest = _without_copy(file.stem if named is None else named[1])
-    if any(character.isalpha() for character in rest):
+    stem = _COPY.sub("", file.stem)
+    named = lesson_in(stem)
+    rest = _COPY.sub("", stem if named is None else named[1])
+    if _NAME.search(rest):
         return clean(rest)
     folders = _absolute(file).parent.parts
     above = (f for f in reversed(folders) if stem_of_notebook(f) is None and f != os.sep)
     return clean(next(above, "student"))
-
-
-def _without_copy(name: str) -> str:
-    """A name without the ` (1)` that a browser puts behind a second file of the first's name."""
-    before, _, number = name.rpartition("(")
-    return before.rstrip(" _-.") if number.endswith(")") and number[:-1].isdecimal() else name
 
 
 def _absolute(path: Path) -> Path:

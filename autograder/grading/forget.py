@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from autograder.grading.collect import find
-from autograder.grading.database import FILES, NAME, SUMMARY, has_ledger
+from autograder.grading.database import FILES, NAME, SUMMARY
 from autograder.grading.grade import NOTES, UNPACKED, add_from
 from autograder.grading.judging import summarise
 from autograder.grading.names import clean, few, look_alike, slug
@@ -27,7 +27,7 @@ from autograder.grading.report_pages import ANONYMOUS, SIMILAR
 from autograder.grading.report_pages import FOLDER as PAGES
 from autograder.grading.roster import Roster, RosterError, class_roster
 from autograder.grading.seeds import UsageError, chosen_folder, chosen_seed
-from autograder.grading.store import Store, StoreError
+from autograder.grading.store import Store, StoreError, store_of
 from autograder.judge import overlay
 from autograder.judge.judge import seed_id
 from autograder.judge.overlay import OverlayError
@@ -37,6 +37,14 @@ from course.plain.text import counted
 #: Of a course directory, those of nbgrader's folders that hold a folder a student.
 _BY_STUDENT = ("submitted", "autograded", "feedback")
 _NAMED = 10
+_AT_ONCE = "made anew of the rest at once"
+#: What a class's folder has beside its ledger, and what makes it without a student.
+_MADE = {
+    **dict.fromkeys((SUMMARY, "verdicts.jsonl", "verdicts.csv", "report.html", PAGES), _AT_ONCE),
+    ANONYMOUS: "`report --anonymous` makes it anew",
+    SIMILAR: "`similar` makes it anew",
+    NOTES: "`grade --anonymous` writes it",
+}
 _REFUSED = (
     *(StoreError, UsageError, RosterError),
     *(GradebookError, PrivateError, OverlayError),
@@ -45,12 +53,15 @@ _REFUSED = (
 
 @dataclass
 class Kept:
-    """What there is of a student: to be removed, to be made anew without them, out of reach."""
+    """What there is of a student: to be removed, to be made anew without them, out of reach.
+
+    `made_anew` has to each file what makes it of the rest.
+    """
 
     verdicts: int = 0
     in_gradebook: int = 0
     folders: list[Path] = field(default_factory=list)
-    made_anew: list[Path] = field(default_factory=list)
+    made_anew: dict[Path, str] = field(default_factory=dict)
     beyond: list[str] = field(default_factory=list)
 
     def lines(self, student: str) -> Iterator[str]:
@@ -60,7 +71,7 @@ class Kept:
         if self.in_gradebook:
             yield f"the gradebook's student {student}, {counted(self.in_gradebook, 'submission')}"
         yield from map(str, self.folders)
-        yield from (f"{path} (all of it, to be made anew of the rest)" for path in self.made_anew)
+        yield from (f"{path} (all of it: {how})" for path, how in self.made_anew.items())
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -84,11 +95,9 @@ def main(args: argparse.Namespace) -> int:
     """Removes it, and returns 0; 1 where the answer was no, 2 where it could not be."""
     student, folder = args.student, args.grades
     try:
-        if not has_ledger(folder):
-            raise UsageError(f"There is no ledger in {folder}. --from names the right one.")
+        store = store_of(folder)
         if args.gradebook:
-            require_gradebook(args.gradebook)
-        store = Store(folder)
+            require_gradebook(args.gradebook, writes=True)
         shown = seed_id(chosen_seed(args.seed, store))
         overlay.use(chosen_folder(args.seed))
         roster = class_roster(args.roster)
@@ -132,18 +141,9 @@ def _kept(student: str, store: Store, args: argparse.Namespace, roster: Roster |
     unpacked = _unpacked(store.out / UNPACKED)
     theirs = [path for path in unpacked if _holds(path, student, roster)]
     kept.folders += theirs
-    made = [
-        SUMMARY,
-        "verdicts.jsonl",
-        "verdicts.csv",
-        "report.html",
-        PAGES,
-        ANONYMOUS,
-        SIMILAR,
-        NOTES,
-    ]
-    anew = [store.out / name for name in made] + sorted(store.out.glob("grades-*.csv"))
-    kept.made_anew = [path for path in anew if path.exists()]
+    there = {store.out / name: how for name, how in _MADE.items()}
+    there |= dict.fromkeys(sorted(store.out.glob("grades-*.csv")), "`grades` makes it anew")
+    kept.made_anew = {path: how for path, how in there.items() if path.exists()}
     kept.beyond = list(_beyond(student, store, args))
     if roster is None and len(theirs) < len(unpacked):
         others = few([str(path) for path in unpacked if path not in theirs], _NAMED)

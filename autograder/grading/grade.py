@@ -203,47 +203,55 @@ def _amount(least: float, text: str) -> float:
 
 def main(args: argparse.Namespace) -> int:
     """Grades, and returns 0 (done), 1 (not everything could be), 2 (nothing could) or 130."""
+    try:
+        return _graded(args)
+    except _REFUSED as error:
+        print(error, file=sys.stderr)
+        return CANNOT
+
+
+def _graded(args: argparse.Namespace) -> int:
     from autograder.grading.progress import Progress
     from autograder.grading.table import plain, show
 
     run = Run()
+    if args.tls and not (args.scheduler or args.slurm):
+        raise UsageError("--tls DIR goes with --scheduler ADDRESS or --slurm FILE: give one, too.")
+    if args.gradebook:
+        # before an hour's judging, not after it
+        require_gradebook(args.gradebook, writes=not args.dry_run)
+    if not any(map(os.path.lexists, args.paths)):
+        raise UsageError(
+            f"{few(list(map(str, args.paths)), _NAMED)} does not exist. Check the path, then "
+            "grade again."
+        )
+    store = _store(args)
+    run.notes += store.notes
+    seed = chosen_seed(args.seed, store)
+    run.notes += guessable(seed)
+    overlay.use(chosen_folder(args.seed), args.unit or "")
+    roster = class_roster(args.roster)
+    asked = Asked(_stem(args.lesson), args.student or "", roster, _options(args))
+    limits = Limits(args.time_limit, int(args.memory_limit * 2**20))
+    with store.explained():
+        called = pseudonyms(store.out) if args.anonymous else None
+    judged, stopped = list[Graded](), False
+    before = {one: signal.getsignal(one) for one in _STOPS}
+    for one, handler in before.items():
+        if handler != signal.SIG_IGN:  # as `nohup` has it
+            signal.signal(one, _interrupted)
     try:
-        if args.tls and not (args.scheduler or args.slurm):
-            raise UsageError(
-                "--tls DIR goes with --scheduler ADDRESS or --slurm FILE: give one, too."
-            )
-        if args.gradebook:
-            require_gradebook(args.gradebook)  # before an hour's judging, not after it
-        store = _store(args)
-        run.notes += store.notes
-        seed = chosen_seed(args.seed, store)
-        run.notes += guessable(seed)
-        overlay.use(chosen_folder(args.seed), args.unit or "")
-        roster = class_roster(args.roster)
-        asked = Asked(_stem(args.lesson), args.student or "", roster, _options(args))
-        limits = Limits(args.time_limit, int(args.memory_limit * 2**20))
-        with store.explained():
-            called = pseudonyms(store.out) if args.anonymous else None
-        judged, stopped = list[Graded](), False
-        before = {one: signal.getsignal(one) for one in _STOPS}
+        with _judges(args, seed, limits) as pool, Progress() as progress:
+            for graded in grade(args.paths, store, pool, run, asked, args.regrade):
+                progress.tell(run, without_name(graded, called) if called else graded)
+                if args.dry_run:
+                    judged.append(replace(graded, panel="", text=""))
+    except KeyboardInterrupt:
+        stopped = True
+    finally:
         for one, handler in before.items():
-            if handler != signal.SIG_IGN:  # as `nohup` has it
-                signal.signal(one, _interrupted)
-        try:
-            with _judges(args, seed, limits) as pool, Progress() as progress:
-                for graded in grade(args.paths, store, pool, run, asked, args.regrade):
-                    progress.tell(run, without_name(graded, called) if called else graded)
-                    if args.dry_run:
-                        judged.append(replace(graded, panel="", text=""))
-        except KeyboardInterrupt:
-            stopped = True
-        finally:
-            for one, handler in before.items():
-                signal.signal(one, handler)
-        rows = [] if args.dry_run else summarise(store, seed_id(seed))
-    except _REFUSED as error:
-        print(error, file=sys.stderr)
-        return CANNOT
+            signal.signal(one, handler)
+    rows = [] if args.dry_run else summarise(store, seed_id(seed))
     if stopped:
         asked_for = {(one.student, one.notebook) for one in run.submissions}
         there = sum((row.student, row.notebook) in asked_for for row in rows)

@@ -72,10 +72,16 @@ class Marked:
     """What the gradebook gives a student's notebook, penalties taken off, and what it is worth.
 
     `points` is None while a written answer that has points waits for its mark.
+
+    Attributes:
+        late: what lateness has taken.
+        cells: (points, most) by exercise and written answer.
     """
 
     points: float | None
     worth: float
+    late: float
+    cells: Mapping[str, tuple[float, float]]
 
 
 def marked(url: str, works: Collection[tuple[str, str]]) -> dict[tuple[str, str], Marked]:
@@ -102,14 +108,19 @@ def marked(url: str, works: Collection[tuple[str, str]]) -> dict[tuple[str, str]
             waiting = any(grade.needs_manual_grade and grade.max_score for grade in own.grades)
             late = whole.late_submission_penalty or 0.0
             points = None if waiting else round(max(0.0, own.score - late), 2)
-            found[student, notebook] = Marked(points, float(own.max_score))
+            cells = {
+                grade.name.removesuffix(CHECK_SUFFIX): (grade.score, grade.max_score)
+                for grade in sorted(own.grades, key=lambda grade: str(grade.name))
+                if grade.score or grade.max_score
+            }
+            found[student, notebook] = Marked(points, float(own.max_score), late, cells)
     return found
 
 
 def _written(
     url: str, rows: Sequence[Graded], fresh: Set[tuple[str, str]], students: Sequence[str]
 ) -> Iterable[str]:
-    require_gradebook(url)
+    require_gradebook(url, writes=True)
     with explained(url, "written"), open_gradebook(url) as book:
         enter_students(book, students)
         for notebook, of_notebook in groupby(rows, key=lambda row: row.notebook):

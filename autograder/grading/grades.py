@@ -26,11 +26,11 @@ from typing import Any
 from autograder.grading import spreadsheet
 from autograder.grading.anonymous import pseudonyms
 from autograder.grading.grade import add_from
-from autograder.grading.gradebook import marked
+from autograder.grading.gradebook import Marked, marked
 from autograder.grading.names import few
 from autograder.grading.opened import GradebookError
 from autograder.grading.roster import Roster, RosterError, read_roster
-from autograder.grading.store import Store, StoreError
+from autograder.grading.store import StoreError, store_of
 from autograder.grading.worksheet import Columns, WorksheetError, fill, read_worksheet
 from autograder.judge.judge import Graded
 from autograder.judge.sentences import HELD, JUDGED_AGAIN
@@ -52,13 +52,14 @@ class Lesson:
     """What one student has in one lesson. `points` is None where not all of it is judged.
 
     `waits`: for the mark of a written answer, and all else is judged. `differs`: all of it is, with
-    other points an exercise than most of the class.
+    other points an exercise than most of the class. `marked` is what the gradebook says of it.
     """
 
     points: float | None
     late: bool
     waits: bool = False
     differs: bool = False
+    marked: Marked | None = None
 
 
 @dataclass(frozen=True)
@@ -112,14 +113,10 @@ def main(args: argparse.Namespace) -> int:
     form = f"{args.format}-anonymous" if args.anonymous else args.format
     to = args.to or args.grades / f"grades-{form}.csv"
     try:
-        if not args.grades.is_dir():
-            raise GradesError(
-                f"There is no folder {args.grades}. `grade` makes it; --from names another one."
-            )
         if args.anonymous and args.format != "students":
             raise GradesError("An LMS goes by names: --anonymous is for `grades students`.")
         roster = args.roster and read_roster(args.roster)
-        rows = Store(args.grades).all()
+        rows = store_of(args.grades).all()
         points = totals(rows)
         if not points.worth:
             raise GradesError(f"{args.grades} holds no verdict on a lesson. Run `grade` first.")
@@ -169,9 +166,12 @@ def _filled(
     with contextlib.suppress(RosterError):  # where it is not in English
         roster = roster or read_roster(args.fill)
     columns = Columns.of(sheet, args.grade_column, args.feedback_column)
-    earned = {s: own[lesson].points for s, own in points.by_student.items() if lesson in own}
+    lessons = {s: own[lesson] for s, own in points.by_student.items() if lesson in own}
+    earned = {student: one.points for student, one in lessons.items()}
+    by_hand = {student: one.marked for student, one in lessons.items() if one.marked}
     own = [row for row in rows if row.notebook == lesson and row.exercise]
-    notes, problems = fill(sheet, columns, lesson, own, earned, points.worth[lesson], roster)
+    worth = points.worth[lesson]
+    notes, problems = fill(sheet, columns, lesson, own, earned, worth, roster, by_hand)
     to.write_bytes(sheet.encoded())
     print(f"{to}: {lesson}, {len(sheet.rows) - 1} rows. In Moodle: Upload grading worksheet.")
     for sentence in (*notes, *problems):
@@ -226,7 +226,7 @@ def _with_marks(points: Points, url: str) -> Points:
         )
     by_student = {
         student: {
-            lesson: one if one.points is None else _marked(one, found[student, lesson].points)
+            lesson: one if one.points is None else _marked(one, found[student, lesson])
             for lesson, one in own.items()
         }
         for student, own in points.by_student.items()
@@ -243,8 +243,9 @@ def _without_names(
     return replace(points, by_student=by_student), listed
 
 
-def _marked(one: Lesson, points: float | None) -> Lesson:
-    return replace(one, points=points, waits=points is None)
+def _marked(one: Lesson, by_hand: Marked) -> Lesson:
+    late, waits = one.late or by_hand.late > 0, by_hand.points is None
+    return replace(one, points=by_hand.points, late=late, waits=waits, marked=by_hand)
 
 
 def canvas(points: Points, roster: Roster | None) -> str:

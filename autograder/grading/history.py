@@ -17,10 +17,11 @@ from autograder.grading.anonymous import behind, has_pseudonyms, pseudonyms, wit
 from autograder.grading.grade import add_from
 from autograder.grading.ledger import Entry
 from autograder.grading.names import look_alike
-from autograder.grading.store import Store, StoreError, ordered
+from autograder.grading.store import StoreError, ordered, store_of
 from autograder.grading.table import plain
 from autograder.judge.judge import Graded
 from autograder.judge.sentences import JUDGED_AGAIN
+from course.plain.text import counted
 
 _SHORT = 12
 #: A verdict of the longest kernel has some 40.
@@ -39,11 +40,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Prints the verdicts, the earliest first; 2 where there is none."""
-    if not args.grades.is_dir():
-        print(f"There is no folder {args.grades}. --from names the right one.", file=sys.stderr)
-        return 2
     try:
-        store = Store(args.grades)
+        store = store_of(args.grades)
         with store.explained():
             called: Callable[[str], str] | None = None
             if args.anonymous or has_pseudonyms(args.grades):
@@ -71,9 +69,10 @@ def main(args: argparse.Namespace) -> int:
         student = called(student)
     own = ordered(filter(None, (entry.graded for entry in found)))
     if args.exercise is not None and not entries:
-        names = [row.exercise for row in own]
+        names = [row.exercise for row in own if row.exercise]
         near = difflib.get_close_matches(args.exercise, names, 1)
-        meant = f"Did you mean {near[0]}?" if near else f"There are: {', '.join(names)}."
+        there = f"There are: {', '.join(names)}." if names else "Leave it away: see what there is."
+        meant = f"Did you mean {near[0]}?" if near else there
         print(plain(f"{student} has no verdict on {args.exercise!r}. {meant}"), file=sys.stderr)
         return 2
     told = _told(student, args.exercise, entries) if entries else _overview(student, own)
@@ -90,7 +89,7 @@ def _without_names(entries: Iterable[Entry], called: Callable[[str], str]) -> li
 
 
 def _overview(student: str, rows: Sequence[Graded]) -> Iterator[str]:
-    yield f"{student}: {len(rows)} verdicts hold"
+    yield f"{student}: {counted(len(rows), 'verdict')} hold{'s' if len(rows) == 1 else ''}"
     for row in rows:
         exercise = row.exercise or "(the notebook)"
         points = f"{row.points:g} of {row.max_points:g}"

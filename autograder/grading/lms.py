@@ -6,8 +6,9 @@
     nbgrader exchange janedoe+01_threads+2026-11-02 10:00:00.000000 UTC+.../01_threads.ipynb
     GitHub Classroom  threads-submissions/threads-janedoe/01_threads.ipynb
 
-A form is known by all names of a folder together. What a student may choose, a file's own name,
-stands last in each of them, and is never read for whose it is.
+A form is known by most names of a folder together: one stray file or folder among what an LMS gave
+makes it no class of another form. What a student may choose, a file's own name, stands last in each
+of them, and is never read for whose it is.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ def form_of(folder: Path, names: Sequence[str], of_an_lms: bool = True) -> Form 
     """
     if (folder / METADATA).is_file():
         return _gradescope(folder / METADATA) if of_an_lms else Form("Gradescope", lambda _: [])
-    if names and all(_GRADESCOPE.fullmatch(name) for name in names):
+    if _most(_GRADESCOPE.fullmatch, names):
         if not of_an_lms:
             return Form("Gradescope", lambda _: [])
         raise FormError(
@@ -85,10 +86,13 @@ def form_of(folder: Path, names: Sequence[str], of_an_lms: bool = True) -> Form 
         )
     classroom = _classroom(folder.name)
     forms = [Form("Canvas", canvas), Form("Moodle", moodle), Form("nbgrader's exchange", exchange)]
-    for form in [*forms, *([classroom] if classroom else [])]:
-        if names and all(form.read(name) for name in names):
-            return form
-    return None
+    fitting = [f for f in [*forms, *([classroom] if classroom else [])] if _most(f.read, names)]
+    return max(fitting, key=lambda form: sum(bool(form.read(n)) for n in names), default=None)
+
+
+def _most(reads: Callable[[str], object], names: Sequence[str]) -> bool:
+    """Whether more than half of the names are read: of several two at least, and no name alone."""
+    return 2 * sum(bool(reads(name)) for name in names) > len(names)
 
 
 def canvas(name: str) -> list[Named]:

@@ -26,12 +26,13 @@ from autograder.grading.names import few
 from autograder.grading.nbgrader_writer import NOT_ATTEMPTED, Writer
 from autograder.grading.opened import GradebookError
 from autograder.grading.submissions import Submission
-from autograder.grading.timestamps import moment, timestamp
+from autograder.grading.timestamps import moment, told
 from autograder.judge.judge import Graded
 
 _NAMED = 5
-#: How a traceback names its error; SQLAlchemy puts its statement and a link behind that.
-_NAMES_ERROR = re.compile(r"[\w.]+: ")
+#: How a traceback names its error, and SQLAlchemy in a line of its own the database's; it puts its
+#: statement and a link behind that.
+_NAMES_ERROR = re.compile(r"[\w.]+: |\(\w+\.\w+\) ")
 Whose = tuple[str, str]
 
 
@@ -52,6 +53,8 @@ class Given(Writer):
             fresh: those of them that were judged just now.
         """
         self._work, self._verdicts, self._fresh = work, verdicts, fresh
+        #: Of times that are none.
+        self.said: dict[str, None] = {}
         self._given: dict[str, set[str]] = {}
         for (assignment, _), own in work.items():
             self._given.setdefault(assignment, set()).update(one.notebook for one in own)
@@ -89,10 +92,12 @@ class Given(Writer):
         """As the LMS tells it, or nbgrader beside the notebook."""
         beside = self._beside(assignment, student)
         if beside is not None:
-            return timestamp(beside, self.log)
-        told = next((s.account.when for s in self._work[assignment, student] if s.account), "")
+            when, said = told(beside)
+            self.said |= dict.fromkeys([said] if said else [])
+            return when
+        by_lms = next((s.account.when for s in self._work[assignment, student] if s.account), "")
         try:
-            return moment(told) if told else None
+            return moment(by_lms) if by_lms else None
         except (ValueError, OverflowError):  # in words that are no time
             return None
 
@@ -137,7 +142,7 @@ def write_notebooks(
             "gradebook, and no autograded notebook is made."
         )
     if work:
-        _write(url, work, verdicts, fresh)
+        said += _write(url, work, verdicts, fresh)
     return said
 
 
@@ -146,13 +151,14 @@ def _write(
     work: Mapping[Whose, Sequence[Submission]],
     verdicts: Mapping[Whose, dict[str, Graded]],
     fresh: Set[Whose],
-) -> None:
+) -> list[str]:
     heard = _Heard(logging.ERROR)
     try:
         app = _application(url, heard)
         writer = Given(coursedir=app.coursedir, parent=app)
         writer.give(work, verdicts, fresh)
         writer.start()
+        return [*writer.said]
     except (NbGraderException, TraitError, OSError, SQLAlchemyError) as error:
         why = heard.last or said_by(error)
         raise GradebookError(

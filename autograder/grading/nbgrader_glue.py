@@ -81,7 +81,7 @@ class JudgedAutograde(Writer):
         """Grades what the command names."""
         prepare()
         try:
-            require_gradebook(self.coursedir.db_url, self.coursedir.assignment_id)
+            require_gradebook(self.coursedir.db_url, self.coursedir.assignment_id, writes=True)
             self._store = Store(Path(self.coursedir.root) / self.grades_directory)
             seed = seeds.chosen_seed(self.seed or None, self._store)
             for sentence in seeds.guessable(seed):

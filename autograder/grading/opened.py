@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import shlex
 import sqlite3
@@ -18,6 +19,12 @@ from autograder.lessons.catalogue import stem_of_notebook
 
 #: Tables, columns, assignments that a sentence names.
 _NAMED = 5
+#: What to do next, by SQLite's code.
+_STEPS = {
+    sqlite3.SQLITE_BUSY: " Another program is at work in it: wait for it, then the same again.",
+    sqlite3.SQLITE_FULL: " Make room on its disk, then the same again.",
+    sqlite3.SQLITE_READONLY: " Make the file and its folder writable, then the same again.",
+}
 
 
 class GradebookError(Exception):
@@ -27,6 +34,7 @@ class GradebookError(Exception):
 def prepare() -> None:
     """What nbgrader needs of this process before it opens a gradebook."""
     from sqlalchemy.exc import SAWarning
+    from tornado.log import app_log
 
     # it starts `alembic`, which stands beside this Python, by its bare name
     folder, paths = str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)
@@ -34,17 +42,24 @@ def prepare() -> None:
         os.environ["PATH"] = os.pathsep.join([folder, paths])
     # under SQLAlchemy 2.1 nbgrader 0.9 warns for pages a student, without effect
     warnings.filterwarnings("ignore", category=SAWarning, module=r"nbgrader\.api")
+    app_log.addFilter(_is_not_told_again)
 
 
-def require_gradebook(url: str, lesson: str = "LESSON") -> None:
+def _is_not_told_again(record: logging.LogRecord) -> bool:
+    """nbgrader logs a traceback of what a database refuses, and raises it, too."""
+    return not record.getMessage().startswith("Rolling back session")
+
+
+def require_gradebook(url: str, lesson: str = "LESSON", writes: bool = False) -> None:
     """Holds an address to be that of a gradebook which can be used here.
 
     Args:
         lesson: which one a command that makes a gradebook is to enter.
+        writes: whether something is to be written to it.
 
     Raises:
         GradebookError: it is none; nothing is there; nbgrader has to bring it to its version
-            first; it is another course's.
+            first; it is another course's; it is a file that cannot be written.
     """
     from sqlalchemy import inspect
 
@@ -55,7 +70,16 @@ def require_gradebook(url: str, lesson: str = "LESSON") -> None:
         path = Path(database)
         if not path.absolute().parent.is_dir():
             raise GradebookError(f"There is no folder {path.absolute().parent} for a gradebook.")
+        if path.is_dir():
+            raise GradebookError(f"{database} is a folder: expected a gradebook's file in it.")
         if not path.is_file():
+            there = sorted(one.name for one in path.absolute().parent.iterdir())
+            if moved := [name for name in there if name.startswith(f"{path.name}.moved")]:
+                raise GradebookError(
+                    f"There is no gradebook {database} any more: it was taken to another address, "
+                    f"and {few(moved, _NAMED)} is what it was before. Name the new address: "
+                    "--gradebook, and c.CourseDirectory.db_url in nbgrader_config.py."
+                )
             raise GradebookError(f"There is no gradebook {database}. {_makes(url, lesson)}")
         shown = database
     with _inspected(url) as engine:
@@ -63,6 +87,8 @@ def require_gradebook(url: str, lesson: str = "LESSON") -> None:
         if "assignment" in tables:
             _must_be_of_now(shown, inspect(engine), url)
             _must_be_ours(shown, engine)
+            if writes and address.get_backend_name() == "sqlite":
+                _must_take_a_write(url, engine)
             return
         _must_be_nothing_else(shown, tables)
         if address.get_backend_name() != "sqlite":
@@ -108,13 +134,15 @@ def address_of(url: str) -> Any:
     from sqlalchemy.engine import make_url
     from sqlalchemy.exc import ArgumentError
 
-    try:
-        return make_url(url)
-    except ArgumentError as error:
-        raise GradebookError(
-            f"{url!r} is no address of a gradebook: expected sqlite:///gradebook.db or "
-            "postgresql://USER@HOST/NAME."
-        ) from error
+    with contextlib.suppress(ArgumentError):
+        address = make_url(url)
+        kind = address.get_backend_name()
+        if kind == "postgresql" or (kind == "sqlite" and address.database):
+            return address
+    raise GradebookError(
+        f"{url!r} is no address of a gradebook: expected sqlite:///gradebook.db (with three "
+        "slashes) or postgresql://USER@HOST/NAME."
+    )
 
 
 def _must_be_nothing_else(shown: str, tables: list[str]) -> None:
@@ -164,6 +192,15 @@ def _must_be_ours(shown: str, engine: Any) -> None:
         )
 
 
+def _must_take_a_write(url: str, engine: Any) -> None:
+    """A change of the file's first page, and back: a full disk has no room for that one either."""
+    with explained(url, "written"), engine.connect() as connection:
+        version = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+        connection.exec_driver_sql(f"PRAGMA user_version = {version + 1}")
+        connection.rollback()
+
+
 @contextlib.contextmanager
 def explained(url: str, wanted: str) -> Iterator[None]:
     """What a database or nbgrader refuses is a GradebookError: it cannot be `wanted`."""
@@ -173,11 +210,11 @@ def explained(url: str, wanted: str) -> Iterator[None]:
     try:
         yield
     except (SQLAlchemyError, InvalidEntry) as error:
-        said = said_by(error)
-        code = getattr(getattr(error, "orig", None), "sqlite_errorcode", 0)
-        step = ""
-        if code & 0xFF == sqlite3.SQLITE_BUSY:
-            step = " Another program is at work in it: wait for it, then the same command again."
+        # nbgrader's InvalidEntry is raised where it has caught what the database said
+        told = error.__context__ if isinstance(error, InvalidEntry) else error
+        said = said_by(told or error)
+        code = getattr(getattr(told, "orig", None), "sqlite_errorcode", 0)
+        step = _STEPS.get(code & 0xFF, "")
         raise GradebookError(
             f"The gradebook {without_password(url)} cannot be {wanted}: {said}.{step}"
         ) from error

@@ -63,8 +63,8 @@ class Progress:
         if graded.message_id in JUDGED_AGAIN:
             self._failed += 1
         if graded.message_id in JUDGED_AGAIN or not graded.exercise:
-            what = graded.exercise or graded.notebook
-            self._print(f"{graded.student} {what}: {graded.message}")
+            what = f"{graded.student} {graded.exercise or graded.notebook}".rstrip()
+            self._print(f"{what}: {graded.message}")
         now = self._clock()
         if now - self._said < (_TERMINAL_SECONDS if self._live else _LOG_SECONDS):
             return

@@ -11,11 +11,10 @@ import argparse
 import sys
 
 from autograder.grading.anonymous import pseudonyms
-from autograder.grading.database import has_ledger
 from autograder.grading.grade import add_from
 from autograder.grading.report_pages import Class, write_report
 from autograder.grading.seeds import UsageError, chosen_seed
-from autograder.grading.store import Store, StoreError
+from autograder.grading.store import Store, StoreError, store_of
 from autograder.judge.judge import seed_id
 from autograder.judge.private import PrivateError
 from course.plain.text import counted
@@ -31,9 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     """Writes the report, and returns 0, or 2 where it could not be written."""
     try:
-        if not has_ledger(args.grades):
-            raise UsageError(f"There is no ledger in {args.grades}. --from names the right one.")
-        store = Store(args.grades)
+        store = store_of(args.grades)
         with store.explained():
             called = pseudonyms(store.out) if args.anonymous else None
         with store.summarising():

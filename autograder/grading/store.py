@@ -48,6 +48,17 @@ class StoreError(Exception):
     """A folder that cannot be written, in a sentence."""
 
 
+def store_of(folder: Path) -> Store:
+    """The store of a folder that a run has graded into, for what makes none.
+
+    Raises:
+        StoreError: there is none, or it cannot be opened.
+    """
+    if not any((folder / name).exists() for name in (NAME, URL_FILE, SUMMARY, FILES)):
+        raise StoreError(f"There is no ledger in {folder}. --from names the right one.")
+    return Store(folder)
+
+
 class Store:
     """The verdicts below one folder. Several runs may write to it side by side.
 

@@ -27,6 +27,7 @@ _LARGEST_BYTES = 1000
 _OFFSET = re.compile(r"\s+(?=[+-]\d\d:?\d\d$)")
 #: What `nbgrader submit` adds to the work, and `release_feedback` finds the student's copy by.
 _OF_THE_EXCHANGE = (TIMESTAMP, "submission_secret.txt")
+_AGAIN = "the same command enters it, and what lateness costs."
 _RELEASE = ExchangeReleaseFeedback.copy_files
 _OTHER_WAY = (
     "%s: handed in another way than by the exchange, and feedback cannot go back by it. "
@@ -47,16 +48,25 @@ def moment(told: str) -> datetime:
 
 
 def timestamp(folder: Path, log: logging.Logger) -> datetime | None:
-    """The time in a folder's `timestamp.txt`, or None where none can be read."""
+    """The time in a folder's `timestamp.txt`, or None where none can be read, which is logged."""
+    found, said = told(folder)
+    if said:
+        log.warning("%s", said)
+    return found
+
+
+def told(folder: Path) -> tuple[datetime | None, str]:
+    """(the time in a folder's `timestamp.txt`, a sentence where there is one that tells none)"""
     try:
-        text = read_bytes(folder / TIMESTAMP, limit=_LARGEST_BYTES).decode().strip()
-        return moment(text) if text else None
+        return moment(read_bytes(folder / TIMESTAMP, limit=_LARGEST_BYTES).decode().strip()), ""
     except Fault as fault:
-        if fault.message_id != "unreadable":
-            log.warning("%s", fault)
+        why = "" if fault.message_id == "unreadable" else f"{fault.sentence} "
     except Exception:  # a parser of dates that is given anything may raise anything
-        log.warning("%r: timestamp.txt holds no time, so none is known", str(folder))
-    return None
+        why = "Expected a time such as 2026-10-05 21:59:00 UTC. "
+    if not why:
+        return None, ""
+    place = str(folder / TIMESTAMP)
+    return None, f"{place!r} holds no time, so nothing counts as late. {why}Put one there: {_AGAIN}"
 
 
 def install() -> None:

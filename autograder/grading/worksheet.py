@@ -16,6 +16,7 @@ from html import escape
 from pathlib import Path
 
 from autograder.grading import spreadsheet
+from autograder.grading.gradebook import Marked
 from autograder.grading.names import clean, few, look_alike
 from autograder.grading.roster import COLUMNS, LARGEST_ROSTER_BYTES, Roster
 from autograder.grading.submissions import Account, Submission, read_bytes
@@ -177,11 +178,13 @@ def fill(
     points: Mapping[str, float | None],
     worth: float,
     roster: Roster | None,
+    by_hand: Mapping[str, Marked],
 ) -> tuple[list[str], list[str]]:
     """Writes a lesson's points and feedback into the sheet; gives (notes, what is not in it).
 
     Args:
         points: by student; None where not all of it is judged.
+        by_hand: by student, what a gradebook has of it.
     """
     verdicts: dict[str, list[Graded]] = {}
     for row in rows:
@@ -199,7 +202,7 @@ def fill(
         text = f"{earned:.2f}"
         sheet.put(number, columns.grade, text.replace(".", ",") if comma else text)
         if columns.feedback is not None:
-            told = feedback(lesson, own, worth, verdicts[student])
+            told = feedback(lesson, own, worth, verdicts[student], by_hand.get(student))
             before = _plain(sheet.rows[number][columns.feedback]).strip()
             if not before or _begins(before, lesson):
                 sheet.put(number, columns.feedback, told)
@@ -209,14 +212,19 @@ def fill(
     return notes, [*_left_out(points, whose, left, kept)]
 
 
-def feedback(lesson: str, points: float, worth: float, rows: Iterable[Graded]) -> str:
-    """What a student reads in Moodle, as HTML: each verdict in a line."""
+def feedback(
+    lesson: str, points: float, worth: float, rows: Iterable[Graded], by_hand: Marked | None
+) -> str:
+    """What a student reads in Moodle, as HTML: a line for all that the points are made of."""
     lines = [f"{lesson}: {points:g} of {worth:g} points"]
+    cells = dict(by_hand.cells) if by_hand else {}
     for row in rows:
         label = Outcome(row.outcome).label
-        lines.append(
-            f"{row.exercise}: {label}, {row.points:g} of {row.max_points:g}. {row.message}"
-        )
+        earned, most = cells.pop(row.exercise, (row.points, row.max_points))
+        lines.append(f"{row.exercise}: {label}, {earned:g} of {most:g}. {row.message}")
+    lines += [f"{name}: {earned:g} of {most:g}" for name, (earned, most) in cells.items()]
+    if by_hand and by_hand.late:
+        lines.append(f"Late submission: {by_hand.late:g} points less")
     return spreadsheet.harmless("<br>".join(escape(line, quote=False) for line in lines))
 
 

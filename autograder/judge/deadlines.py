@@ -75,7 +75,7 @@ def _times(name: str, value: object, lessons: list[str]) -> dict[str, datetime]:
         if not isinstance(until, datetime):
             raise ValueError(
                 f"{name}: expected a day and a time for {lesson}, such as "
-                f"2026-10-05T23:59:00+02:00, got {str(until)!r}"
+                f"2026-10-05T23:59:00+02:00 without quotation marks, got {until!r}"
             )
         found[lesson] = until.astimezone(UTC)
     return found

@@ -33,7 +33,8 @@ def lesson_in(text: str) -> tuple[str, str] | None:
     """The lesson that a file's or folder's name speaks of, and what else stands in it.
 
     `vega_01_threads` gives ("threads", "vega"), `01_threads` and `threads` give
-    ("threads", ""), `vega` gives None. A lesson's name counts where it stands as a word.
+    ("threads", ""), `vega` gives None. A lesson's name counts where it stands as a word; with its
+    number it goes before a bare one, in capitals, too: `matmul_00_Start` is of `start`.
     """
     for stem, word in _words(tuple(exercises.stems())):
         if match := word.search(text):
@@ -44,9 +45,10 @@ def lesson_in(text: str) -> tuple[str, str] | None:
 
 @lru_cache(4)
 def _words(stems: tuple[str, ...]) -> list[tuple[str, re.Pattern[str]]]:
-    """Each stem as a word, the longest first."""
+    """Each stem as a word, those with a number first, of these the longest."""
     return [
-        (stem, re.compile(rf"(?<![^\W_])(\d\d[_\- ])?{re.escape(stem)}(?![^\W_])"))
+        (stem, re.compile(rf"(?<![^\W_]){form.format(re.escape(stem))}(?![^\W_])"))
+        for form in (r"(?i:\d\d[_\- ]{})", "{}")
         for stem in sorted(stems, key=len, reverse=True)
     ]
 

@@ -87,7 +87,9 @@ def test_nothing_of_a_student_is_left_and_all_of_the_others(
     assert (a_class.root / "grades" / "report.html").exists()
 
 
-def test_no_pseudonym_of_theirs_is_left_and_the_others_keep_theirs(a_class: Desk) -> None:
+def test_no_pseudonym_of_theirs_is_left_and_the_others_keep_theirs(
+    a_class: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
     grades = a_class.root / "grades"
 
     def shown() -> None:
@@ -101,7 +103,12 @@ def test_no_pseudonym_of_theirs_is_left_and_the_others_keep_theirs(a_class: Desk
         assert {f"grades/{file}" for file in files} <= {*where(a_class.root, called(student))}
     for name in (grade.NOTES, SIMILAR):
         (grades / name).write_text(f"{GONE}, {called(GONE)}")
+    capsys.readouterr()
     assert forget(a_class, GONE, "--yes") == 0
+    said = capsys.readouterr().out
+    assert "report.html (all of it: made anew of the rest at once)" in said
+    assert "grades-students-anonymous.csv (all of it: `grades` makes it anew)" in said
+    assert "anonymous (all of it: `report --anonymous` makes it anew)" in said
     assert where(a_class.root, called(GONE)) == where(a_class.root, GONE) == []
     shown()
     assert where(a_class.root, called(GONE)) == []

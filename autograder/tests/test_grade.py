@@ -579,6 +579,7 @@ def test_a_folder_of_another_user_is_said_to_be(
 def test_nothing_to_grade_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(tmp_path / "nowhere", "--out", tmp_path / "out") == grade.CANNOT
     assert "nowhere does not exist" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
     (tmp_path / "empty").mkdir()
     assert run(tmp_path / "empty", "--out", tmp_path / "out") == grade.CANNOT
     assert "empty holds no notebook" in capsys.readouterr().err
@@ -881,7 +882,7 @@ def test_no_gradebook_has_what_is_held(tmp_path: Path, monkeypatch: pytest.Monke
         "autograder.grading.gradebook.write_scores",
         lambda _, rows, *more: written.extend(rows) or [],
     )
-    monkeypatch.setattr(grade, "require_gradebook", lambda url: None)
+    monkeypatch.setattr(grade, "require_gradebook", lambda *_, **__: None)
     claimed_twice(tmp_path / "in")
     run(tmp_path / "in", "--out", tmp_path / "out", "--gradebook", "sqlite:///x.db")
     assert {row.student for row in written} == {"rigel"}
@@ -891,6 +892,9 @@ def test_no_gradebook_has_what_is_held(tmp_path: Path, monkeypatch: pytest.Monke
     ("url", "said"),
     [
         ("foo", "is no address of a gradebook"),
+        ("sqlite://x.db", "expected sqlite:///gradebook.db (with three slashes)"),
+        ("mysql://ada@x/class", "'mysql://ada@x/class' is no address of a gradebook"),
+        ("sqlite:////tmp", "/tmp is a folder: expected a gradebook's file"),
         ("sqlite:///nowhere/x.db", "There is no folder"),
         ("sqlite:///x.db", "`nbgrader generate_assignment LESSON --force --db sqlite:///x.db`"),
     ],
@@ -903,6 +907,20 @@ def test_a_gradebook_that_is_none_is_told_before_anything_is_judged(
     assert run(tmp_path / "in", "--out", out, "--gradebook", url) == grade.CANNOT
     assert said in capsys.readouterr().err
     assert not out.exists()
+
+
+def test_a_ledger_that_fails_after_the_judging_is_a_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lost(*_: object) -> None:
+        raise StoreError("The ledger is gone.")
+
+    monkeypatch.setattr(grade, "require_gradebook", lambda *_, **__: None)
+    monkeypatch.setattr(Store, "last", lost)
+    put(tmp_path / "in/vega_01_threads.ipynb", solved())
+    words = "--out", tmp_path / "out", "--gradebook", "sqlite:///x.db"
+    assert run(tmp_path / "in", *words) == grade.CANNOT
+    assert capsys.readouterr().err == "The ledger is gone.\n"
 
 
 def test_with_other_limits_all_is_judged_again(

@@ -24,7 +24,13 @@ from autograder.grading import grade, lateness, nbgrader_glue
 from autograder.grading.export import Export
 from autograder.grading.gradebook import write_scores
 from autograder.grading.nbgrader_given import _Heard
-from autograder.grading.opened import GradebookError, prepare, require_gradebook
+from autograder.grading.opened import (
+    GradebookError,
+    explained,
+    open_gradebook,
+    prepare,
+    require_gradebook,
+)
 from autograder.judge import overlay, private
 from autograder.judge.judge import Graded
 from autograder.judge.pool import Pool
@@ -198,6 +204,41 @@ def test_lateness_costs_its_share_of_a_mark_given_since(desk: Desk, tmp_path: Pa
     assert desk.dump() == before
 
 
+def test_what_a_student_reads_in_moodle_adds_up(desk: Desk) -> None:
+    desk.hand_in("deneb")
+    assert desk.grade() == grade.DONE
+    desk.mark("deneb", 1.5)
+    with Gradebook(desk.url) as book:
+        book.find_grade(f"{EXERCISES[0]}_check", LESSON, LESSON, "deneb").manual_score = 3.0
+        book.db.commit()
+    assert desk.exported()["deneb"]["late"] == LESSON
+    sheet = put(desk.root / "ws.csv", b"Identifier,Full name,Grade,Feedback comments\n1,deneb,,\n")
+    words = ["--from", desk.root / "grades", "--gradebook", desk.url, "--to", desk.root / "to.csv"]
+    command_line.main(list(map(str, ["grades", "moodle", "--fill", sheet, *words])))
+    with (desk.root / "to.csv").open(newline="") as file:
+        [row] = csv.DictReader(file)
+    first, *lines = row["Feedback comments"].split("<br>")
+    assert (row["Grade"], first) == ("3.60", f"{LESSON}: 3.6 of 24 points")
+    assert lines[0].startswith(f"{EXERCISES[0]}: PASS, 3 of 4. ")
+    assert lines[-2:] == [f"{WRITTEN}: 1.5 of 2", "Late submission: 0.9 points less"]
+
+
+@pytest.mark.parametrize("text", ["", "yesterday evening\n"])
+def test_a_time_that_is_none_is_said_each_time(
+    desk: Desk, capsys: pytest.CaptureFixture[str], text: str
+) -> None:
+    desk.hand_in("deneb", when="")
+    put(desk.root / "submitted" / "deneb" / LESSON / "timestamp.txt", text.encode())
+    for _ in range(2):
+        assert desk.grade() == grade.NOT_ALL
+        said = capsys.readouterr().err
+        assert "timestamp.txt' holds no time, so nothing counts as late. Expected a time" in said
+    desk.hand_in("deneb")
+    assert desk.grade() == grade.DONE
+    with Gradebook(desk.url) as book:
+        assert book.find_submission(LESSON, "deneb").late_submission_penalty == 0.8
+
+
 def test_where_no_grading_said_what_lateness_costs_a_penalty_stays(desk: Desk) -> None:
     desk.hand_in("deneb")
     assert desk.grade() == grade.DONE
@@ -325,6 +366,28 @@ def test_another_courses_gradebook_is_called_so_and_left(desk: Desk) -> None:
         require_gradebook(url)
 
 
+def test_a_gradebook_that_takes_no_write_is_told_before_and_in_a_sentence(
+    desk: Desk, caplog: pytest.LogCaptureFixture
+) -> None:
+    url = f"sqlite:///file:{desk.root / 'gradebook.db'}?mode=ro&uri=true"
+    require_gradebook(url)
+    told = "readonly database. Make the file and its folder writable, then the same again"
+    with pytest.raises(GradebookError, match=told):
+        require_gradebook(url, writes=True)
+    before = desk.dump()
+    require_gradebook(desk.url, writes=True)
+    assert desk.dump() == before
+    with pytest.raises(GradebookError, match=told), explained(url, "written"):
+        open_gradebook(url).add_student("vega")
+    assert not caplog.records
+
+
+def test_a_gradebook_that_was_taken_elsewhere_is_said_so(desk: Desk) -> None:
+    (desk.root / "gradebook.db").rename(desk.root / "gradebook.db.moved1")
+    with pytest.raises(GradebookError, match=r"taken to another address, and gradebook.db.moved1"):
+        require_gradebook(desk.url)
+
+
 def test_a_server_without_its_driver_is_told_at_once_with_the_command(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -392,5 +455,8 @@ def test_what_stops_the_writing_is_named_and_not_what_stands_behind_it() -> None
     )
     heard.emit(logging.LogRecord("", logging.ERROR, "", 0, said, None, None))
     assert heard.last.endswith("(sqlite3.OperationalError) database or disk is full")
+    flushed = said.replace("r) data", "r: (raised as a result of autoflush)\n(sqlite3.Error) data")
+    heard.emit(logging.LogRecord("", logging.ERROR, "", 0, flushed, None, None))
+    assert heard.last == "(sqlite3.Error) database or disk is full"
     heard.emit(logging.LogRecord("", logging.ERROR, "", 0, "No notebooks were matched", None, None))
     assert heard.last == "No notebooks were matched"

@@ -153,8 +153,13 @@ def test_no_grades_and_no_place_to_write_are_sentences(
     grades: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert command_line.main(["grades", "students", "--from", str(tmp_path / "no")]) == 2
-    assert "There is no folder" in capsys.readouterr().err
+    assert f"There is no ledger in {tmp_path / 'no'}. --from names" in capsys.readouterr().err
     assert not (tmp_path / "no").exists()
+    for command in (["grades", "students"], ["history", "vega"], ["report"]):
+        (tmp_path / "bare").mkdir(exist_ok=True)
+        assert command_line.main([*command, "--from", str(tmp_path / "bare")]) == 2
+        assert f"There is no ledger in {tmp_path / 'bare'}." in capsys.readouterr().err
+        assert not [*(tmp_path / "bare").iterdir()]
     assert written(grades, "students", "--to", tmp_path / "no/x.csv")[0] == 2
     assert "Cannot write" in capsys.readouterr().err
     Store(tmp_path / "empty")

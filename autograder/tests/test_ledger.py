@@ -466,6 +466,16 @@ def test_history_of_a_student_is_what_holds(
     ]
 
 
+def test_history_of_who_has_no_exercise_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Store(tmp_path).keep(replace(BASE, notebook="", exercise=""))
+    assert command_line.main(["history", "vega", FIRST, "--from", str(tmp_path)]) == 2
+    assert f"no verdict on {FIRST!r}. Leave it away: see what" in capsys.readouterr().err
+    assert command_line.main(["history", "vega", "--from", str(tmp_path)]) == 0
+    assert capsys.readouterr().out.startswith("vega: 1 verdict holds\n")
+
+
 def test_history_of_two_who_look_alike_is_that_of_the_one_who_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -110,6 +110,26 @@ def test_each_form_says_whose_what_is_and_the_last_counts(
     assert lessons == {LESSON}
 
 
+@pytest.mark.parametrize("form", MADE.keys() - {"Moodle, flat", "Classroom"})
+@pytest.mark.parametrize("stray", ["notes/x.txt", "instructor notes.ipynb", "key_01_threads.ipynb"])
+def test_one_stray_name_makes_no_other_form_of_a_class_and_is_said(
+    tmp_path: Path, form: str, stray: str
+) -> None:
+    files, expected = MADE[form]
+    folder = next(iter(files)).split("/")[0] if form in ("Gradescope", "exchange") else ""
+    found = find([as_folder(tmp_path / "all", {**files, f"{folder}/{stray}".lstrip("/"): "x"})])
+    assert taken(found) == expected
+    [said] = found.problems
+    assert f"does not say whose these are: {stray.split('/')[0]}. They are not graded." in said
+
+
+def test_some_names_like_an_lms_make_a_class_of_own_names_none(tmp_path: Path) -> None:
+    names = [*list(CANVAS)[:2], "vega_01_threads.ipynb", "rigel_01_threads.ipynb"]
+    found = find([as_folder(tmp_path, dict.fromkeys(names, "x"))])
+    assert len(found.submissions) == 4
+    assert all(one.account is None for one in found.submissions)
+
+
 def test_late_marks_and_times_are_kept(tmp_path: Path) -> None:
     canvas = latest(find([as_folder(tmp_path / "canvas", CANVAS)]).submissions)[0]
     assert {s.student: s.marks()["late"] for s in canvas} == {
@@ -211,6 +231,16 @@ def test_who_hands_in_no_notebook_is_told_so(tmp_path: Path) -> None:
     assert str(told["ito-333"]).startswith("solution.zip is no notebook.")
 
 
+def test_another_file_is_of_the_lesson_that_its_name_has(tmp_path: Path) -> None:
+    files = {"ito_333_67892_01_threads-1.py": "", "ito_334_67893_solution.py": ""}
+    found = find([as_folder(tmp_path / "canvas", {**CANVAS, **files})]).submissions
+    told = {s.student: (s.notebook, s.stem) for s in found if s.fault}
+    assert told == {"ito-333": (LESSON, "threads"), "ito-334": ("", None)}
+    name = "Max Ito_1203_assignsubmission_file_/01_threads.py"
+    found = find([as_folder(tmp_path / "moodle", {**MOODLE, name: ""})]).submissions
+    assert [(s.notebook, s.stem) for s in found if s.fault] == [(LESSON, "threads")]
+
+
 @pytest.mark.parametrize("typed", ["text.html", "link.html"])
 def test_who_types_into_canvas_is_told_so_and_has_no_other_persons_work(
     tmp_path: Path, typed: str
@@ -259,7 +289,7 @@ def test_gradescopes_folders_without_its_file_are_nobodys(tmp_path: Path) -> Non
 def test_a_folder_that_gradescopes_file_does_not_name_is_said(tmp_path: Path) -> None:
     found = find([as_folder(tmp_path, {**GRADESCOPE, "assignment_9_export/extra/a.ipynb": ""})])
     assert len(found.submissions) == 3
-    assert "does not say whose it is" in found.problems[0]
+    assert "does not say whose these are: extra." in found.problems[0]
 
 
 def test_a_roster_goes_by_the_number_and_not_by_the_name(tmp_path: Path) -> None:
@@ -320,26 +350,29 @@ def refusals(archive: Path, tmp_path: Path) -> tuple[dict[str, str], list[str]]:
 
 
 @pytest.mark.parametrize(
-    "name",
+    ("name", "said"),
     [
-        "../outside.ipynb",
-        "a/../../outside.ipynb",
-        "/tmp/outside.ipynb",
-        "C:/outside.ipynb",
-        "..\\outside.ipynb",
-        "\\\\host\\share\\outside.ipynb",
-        "a//b.ipynb",
-        "./b.ipynb",
-        "x\x1b[31m.ipynb",
-        "x" * 300 + ".ipynb",
-        "/".join("d" * 40) + ".ipynb",
+        ("../outside.ipynb", "leads elsewhere"),
+        ("a/../../outside.ipynb", "leads elsewhere"),
+        ("/tmp/outside.ipynb", "is absolute"),
+        ("C:/outside.ipynb", "is absolute"),
+        ("..\\outside.ipynb", "leads elsewhere"),
+        ("\\\\host\\share\\outside.ipynb", "is absolute"),
+        ("a//b.ipynb", "leads elsewhere"),
+        ("./b.ipynb", "leads elsewhere"),
+        ("x\x1b[31m.ipynb", "holds control characters"),
+        ("x" * 300 + ".ipynb", "is longer than 200 bytes"),
+        ("/".join("d" * 40) + ".ipynb", "folders deep"),
     ],
 )
-def test_a_name_that_leads_astray_is_not_unpacked(tmp_path: Path, name: str) -> None:
+def test_a_name_that_may_not_be_written_is_not_unpacked(
+    tmp_path: Path, name: str, said: str
+) -> None:
     archive = as_zip(tmp_path / "all.zip", {name: "x", "vega_01_threads.ipynb": "y"})
     why, [problem] = refusals(archive, tmp_path)
     assert not why
-    assert "all.zip: nothing is unpacked under a name that leads astray: " in problem
+    assert "all.zip holds what is not unpacked and not graded, for its name: " in problem
+    assert f"{said}. Where one is" in problem
     assert "\x1b" not in problem
     assert [p.name for p in (tmp_path / "to").rglob("*.ipynb")] == ["vega_01_threads.ipynb"]
 

@@ -116,6 +116,7 @@ def test_an_exercise_of_ones_own_stands_in_the_place_of_the_courses(folder):
         ("[points]\nexplain_blocs = 2", "no exercise and no written answer"),
         ("[due]\n01_thread = 2026-10-05T12:00:00Z", "'01_thread', which is no lesson"),
         ("[due]\n01_threads = 2026-10-05", "a day and a time for 01_threads, such as"),
+        ('[due]\n01_threads = "2026-10-05T12:00:00Z"', "+02:00 without quotation marks, got '2026"),
         ("[extensions.vega]\n01_threads = 2026-10-05T12:00:00Z", "which [due] does not have"),
         ("[extensions]\nvega = 3", "[extensions.vega] should be a table"),
         (

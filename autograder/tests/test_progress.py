@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -63,3 +64,8 @@ def test_what_the_judge_failed_on_is_said_at_once(terminal: bool) -> None:
     text = said(terminal, [failed, verdict()], seconds_each=40)
     assert "vega row_sum: The judge itself failed\N{REPLACEMENT CHARACTER}[2J." in text
     assert "1 that the judge failed on" in text
+
+
+def test_what_is_of_no_lesson_is_its_students() -> None:
+    nothing = replace(verdict(message="The folder is empty."), notebook="", exercise="")
+    assert said(False, [nothing], 0.1) == "vega: The folder is empty.\n"

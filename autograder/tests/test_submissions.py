@@ -44,6 +44,15 @@ def whose(root: Path, **more: str) -> dict[str, tuple[str, str]]:
         ("01_threads.ipynb", "class", LESSON),
         ("01_threads (2).ipynb", "class", LESSON),
         ("vega_01_threads (1).ipynb", "vega", LESSON),
+        ("vega_01_threads-Copy1.ipynb", "vega", LESSON),
+        ("01_threads - Copy (2).ipynb", "class", LESSON),
+        ("vega (1)_01_threads.ipynb", "vega", LESSON),
+        ("Copy of 01_threads (2).ipynb", "class", LESSON),
+        ("01_Threads_vega.ipynb", "vega", LESSON),
+        ("matmul_00_start.ipynb", "matmul", "00_start"),
+        ("hw1/20231234_01_threads.ipynb", "hw1", LESSON),
+        ("20231234_01_threads.ipynb", "20231234", LESSON),
+        ("2026-11-02_01_threads.ipynb", "class", LESSON),
     ],
 )
 def test_the_rule_of_names(tmp_path: Path, path: str, student: str, lesson: str) -> None:
