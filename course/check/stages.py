@@ -147,7 +147,7 @@ class Stages:
         return run_of(self.exercise, case, self.constants, self.source, arguments, tuned)
 
     def _launched(
-        self, case: Case, seed: int | Sequence[int], runner: Runner, tuned: int
+        self, case: Case, seed: int | Sequence[int], runner: Runner, tuned: int = 0
     ) -> tuple[dict[str, Any], Ran]:
         """(arguments as they were drawn, what the launch left of a second copy of them)."""
         arguments = drawn_case(self.exercise, case, self.constants, seed)
@@ -415,7 +415,8 @@ class Stages:
         first, last = self.span if bill is not None or self.detailed else (1, 0)
         steps = [next_step(message_id, fields, exercise.dialect)]
         if tuned := self._tuned.get(self.number):
-            steps.insert(0, sentence("tile_tuned_other", {"tuned": tuned}, exercise.dialect))
+            of_it = "tile_tuned_other", {"tuned": tuned}, exercise.dialect
+            steps.insert(0, f"{sentence(*of_it)} {next_step(*of_it)}")
         commands = [] if outcome is Outcome.PASS else [f"ex.{exercise.name}.hint()"]
         if bill is not None and not self.detailed:
             commands.append(f"ex.{exercise.name}.show({exercise.name})")

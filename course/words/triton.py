@@ -72,7 +72,7 @@ TILE: dict[str, tuple[str, str]] = {
     ),
     "tile_tuned_other": (
         "This is with `{tuned}`: a GPU may take any configuration of `@triton.autotune`.",
-        "",
+        "Put it first in `configs` to look at it here.",
     ),
     "tile_tuned_reset": (
         "`reset_to_zero` of `{kernel}` names `{name}`, which does not hold zeros when the kernel "
