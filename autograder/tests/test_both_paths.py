@@ -133,7 +133,11 @@ def same_to_the_bit(
         assert fast[0] == slow[0], case.label
         assert fast[2] == slow[2], case.label
         for name, values in fast[1].items():
-            assert values.tobytes() == slow[1][name].tobytes(), (case.label, name)
+            # programs whose atomics meet run again in another order where they run together
+            if "atomic" in source:
+                assert differ_by_an_order(values, slow[1][name]), (case.label, name)
+            else:
+                assert values.tobytes() == slow[1][name].tobytes(), (case.label, name)
     assert told == ({TWO_FAULTS[label]} if label in TWO_FAULTS else set())
 
 
