@@ -37,6 +37,7 @@ ANOTHER_ORDER = 1e-5
 TWO_FAULTS = {
     # behind a program's row lies the next one's, and behind the last one nothing
     "dequantize no_mask": ("tile_out_of_bounds", "tile_race"),
+    "row_scale rows_of_out_apart_by_their_number": ("tile_race", "tile_race_lanes"),
     "softmax_three_pass no_mask": ("tile_out_of_bounds", "tile_race"),
     "softmax_three_pass store_without_mask": ("tile_out_of_bounds", "tile_race"),
     "softmax_online no_mask": ("tile_out_of_bounds", "tile_race"),
