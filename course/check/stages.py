@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -90,14 +89,10 @@ class Stages:
         self._admitted()
         ordered = ordered_cases(self.exercise, cases)
         self.count = len(ordered)
-        # a GPU may take any of autotune's configurations: each has its turn where nothing is graded
-        turns = accumulate(int(not case.traffic) for case in ordered)
         with self._ahead(ordered, seed, runner):
             results = [
-                self._launched(self.case, seed, runner, 0 if self.case.traffic else turn)
-                for self.number, (self.case, turn) in enumerate(
-                    zip(ordered, turns, strict=True), start=1
-                )
+                self._launched(self.case, seed, runner)
+                for self.number, self.case in enumerate(ordered, start=1)
             ]
         for self.number, self.case in enumerate(ordered, start=1):
             wrong = self._wrong(self.case, *results[self.number - 1])
@@ -147,14 +142,15 @@ class Stages:
         return run_of(self.exercise, case, self.constants, self.source, arguments, tuned)
 
     def _launched(
-        self, case: Case, seed: int | Sequence[int], runner: Runner, tuned: int = 0
+        self, case: Case, seed: int | Sequence[int], runner: Runner
     ) -> tuple[dict[str, Any], Ran]:
         """(arguments as they were drawn, what the launch left of a second copy of them)."""
         arguments = drawn_case(self.exercise, case, self.constants, seed)
         before = copied(arguments)
         if self.printed is not None:
             self.printed.prefix = f"case {self.number} ({case.told}), "
-        ran = runner(self._run(case, arguments, tuned))
+        # a GPU may take any of autotune's configurations: each has its turn where nothing is graded
+        ran = runner(self._run(case, arguments, 0 if case.traffic else self.number))
         self._tuned[self.number] = ran.tuned
         learner_names = dict(zip(self.parameters, before, strict=True))
         return before, replace(ran, traffic=ran.traffic.renamed(learner_names))
