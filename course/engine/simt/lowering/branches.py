@@ -41,10 +41,17 @@ def if_else(low: Lowering, node: ast.If) -> Statement:
     condition = low.condition(node.test)
     entry = dict(low.frame.env)
     held, where = low.registers.snapshot(), low.held_where
+    known = low.outcome(condition.key)
+    if known is not None:
+        return _foregone(low, node, condition, entry, known)
     low.registers.depth += 1
     facts = fact_of(condition.key, True), fact_of(condition.key, False)
+    outcomes = low.outcomes
+    low.outcomes = {**outcomes, condition.key: True}
     then = _branch(low, node.body, entry, where.get(True, held), facts[0])
+    low.outcomes = {**outcomes, condition.key: False}
     other = _branch(low, node.orelse, entry, where.get(False, held), facts[1])
+    low.outcomes = outcomes
     low.registers.depth -= 1
     low.registers.pending.clear()
     low.reachable = then.reachable or other.reachable
@@ -56,14 +63,43 @@ def if_else(low: Lowering, node: ast.If) -> Statement:
         low.registers.meet({}, (then.arm, other.arm), ({}, {}), head)
         kept = then if then.reachable else other
         low.fact = facts[1] if kept is other and not node.orelse else None
+        low.outcomes = {**outcomes, condition.key: kept is then}
+        # the function's caller goes on with the lanes that have returned
+        low.registers.depth += low.frame.device and bool(nodes(node, ast.Return))
         low.frame.env, low.registers.held = kept.env, kept.held
     for side in (then, other):
         if any(one.lost is side.arm.tail for one in low.registers.held.values()):
-            side.statements.append(counting(side.arm.tail))
+            side.statements.append(loads_made(side.arm.tail))
     loop = low.loop_nodes[-1] if low.loop_nodes else None
     if leaves_late(node, loop, low.frame.function) and not low.frame.device:
         low.instances += 1
         then.statements[:] = [control.leave_late(low.instances, list(then.statements))]
+    return _joined(low, node, condition, then, other, head)
+
+
+def _foregone(
+    low: Lowering, node: ast.If, condition: Expr, entry: dict[str, Expr], holds: bool
+) -> Statement:
+    """An `if` in a branch that says how it ends: one way is left, and it is no branch."""
+    bodies = {True: node.body, False: node.orelse}
+    with low.never_reached():
+        never = _branch(low, bodies[not holds], entry, {}, None)
+    low.frame.env, low.reachable = dict(entry), True
+    statements = low.block(bodies[holds])
+    live = Branch(statements, low.frame.env, low.reachable, {}, never.arm)
+    low.reachable = live.reachable or never.reachable
+    if live.reachable and never.reachable:
+        ways = [(live.env, live.casts), (never.env, never.casts)]
+        low.frame.env = join(low, node, ways)
+    elif never.reachable:
+        low.frame.env = never.env
+    then, other = (live, never) if holds else (never, live)
+    return _joined(low, node, condition, then, other, [])
+
+
+def _joined(
+    low: Lowering, node: ast.If, condition: Expr, then: Branch, other: Branch, head: list[Any]
+) -> Statement:
     stored = stored_names(node.body) | stored_names(node.orelse)
     names = sorted(n for n in stored if n not in low.frame.env or low.frame.env[n].conflict is None)
     return control.if_statement(
@@ -78,7 +114,7 @@ def if_else(low: Lowering, node: ast.If) -> Statement:
     )
 
 
-def counting(counts: list[Count]) -> Statement:
+def loads_made(counts: list[Count]) -> Statement:
     """Loads that the code behind asks for, where this way alone needs them."""
 
     def run(lanes: Lanes) -> None:

@@ -136,16 +136,16 @@ def call_function(low: Lowering, node: ast.Call, function: Function) -> Expr:
     arguments = {name: contraction.kept(low, argument) for name, argument in arguments.items()}
     low.instances += 1
     outer, outer_loops, outer_reachable = low.frame, low.loops, low.reachable
+    outcomes, depth = low.outcomes, low.registers.depth
     assigned = set(function.parameters) | stored_names(function.node.body)
     low.frame = Frame(function, assigned, {}, True, low.instances)
     low.loops, low.reachable = [], True
     for name, argument in arguments.items():
         low.frame.env[name] = replace(low.versioned(argument, variable(name)), const=argument.const)
     low.calls.append(function)
-    low.registers.depth += 1
     with _lines_of(function, outer.function):
         statements = low.block(function.node.body)
-    low.registers.depth -= 1
+    low.outcomes, low.registers.depth = outcomes, depth
     low.calls.pop()
     frame, falls_through = low.frame, low.reachable
     low.frame, low.loops, low.reachable = outer, outer_loops, outer_reachable

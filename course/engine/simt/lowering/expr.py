@@ -240,7 +240,8 @@ def apply(function: Any, compute: Callable[..., Any], operands: list[Expr], kind
     elif function is operator.truediv and all(is_integer(w) for w in wanted):
         wanted = (FLOAT,) * len(wanted)
     parts = [converted(o, w) for o, w in zip(operands, wanted, strict=True)]
-    key, since = joined((kind, str(result)), parts)
+    compared = () if result != BOOL else (str(parts[0].type),)
+    key, since = joined((kind, str(result), *compared), parts)
     if key is not None and result == INT and function in _SUMS:
         key = _sum_key(function, *parts)
     runs = [part.run for part in parts]

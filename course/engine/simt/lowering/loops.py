@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from course.engine.faults import KernelFault, Outcome, not_measured, rejected_syntax
-from course.engine.simt.lowering.branches import common, join, told
+from course.engine.simt.lowering.branches import common, join, loads_made, told
 from course.engine.simt.lowering.expr import UNKNOWN, Expr, converted, nothing, number, variable
 from course.engine.simt.lowering.frames import LoopTargets
 from course.engine.simt.lowering.iteration import by_name, counted, unpacked, with_else
@@ -24,7 +24,14 @@ from course.engine.simt.lowering.types import (
     is_integer,
     unify,
 )
-from course.engine.simt.nvvm.merging import Held, LoopScope, available, old_enough
+from course.engine.simt.nvvm.merging import (
+    Held,
+    LoopScope,
+    available,
+    move_out,
+    old_enough,
+    one_for_all,
+)
 from course.engine.simt.nvvm.unrolling import (
     Counting,
     counting,
@@ -135,6 +142,7 @@ def _over_range(low: Lowering, node: ast.For, name: str, bounds: list[Expr]) -> 
         "" if known_turns is not None else unroll,
         lambda _, code: turns.for_loop(code, name, type_, runs),
         keeps_registers=short,
+        even=all(one_for_all(bound.key) for bound in bounds),
     )
     if not short or length <= turns.UNROLLED_TURNS:
         return loop
@@ -209,6 +217,9 @@ def _one_by_one(low: Lowering, node: ast.For, name: str, values: list[Expr]) -> 
 def _turn_by_turn(low: Lowering, node: ast.For, name: str, values: list[Expr]) -> Statement:
     """A loop of few known turns, written out, as the compiler writes it."""
     statements: list[Statement] = []
+    around = low.written_out
+    low.written_out = around or low.registers.new_version()
+    inner, low.registers.inner = low.registers.inner, bool(low.registers.loops)
     for value in values:
         if not low.reachable:
             break
@@ -218,6 +229,7 @@ def _turn_by_turn(low: Lowering, node: ast.For, name: str, values: list[Expr]) -
             lanes.assign(name, value.run(lanes))
 
         statements += [begin, *low.block(node.body)]
+    low.written_out, low.registers.inner = around, inner
     line = node.lineno
 
     def execute(lanes: Lanes) -> None:
@@ -267,6 +279,8 @@ def while_loop(low: Lowering, node: ast.While) -> Statement:
         lambda test, code: turns.while_loop(
             code, test, None if counts is None else _counter(low, counts)
         ),
+        even=counts is not None
+        and all(one_for_all(low.value(n).key) for n in (counts.left, counts.right, counts.step)),
     )
     if not all(
         isinstance(statement, ast.Pass | ast.Continue | ast.Expr) for statement in node.body
@@ -325,11 +339,13 @@ def _loop(
     unroll: str,
     make: Callable[[Any, turns.LoopCode], Statement],
     keeps_registers: bool = False,
+    even: bool = False,
 ) -> Statement:
     """Lowers a loop until the types and the held values at its head are stable.
 
-    `head` lowers what each turn starts with; `sure` says that there is a first turn;
-    `unroll` how the compiler unrolls the loop; `keeps_registers` that a turn finds in registers
+    `head` lowers what each turn starts with; `sure` says that there is a first turn, and `even`
+    that all threads make equally many; `unroll` how the compiler unrolls the loop;
+    `keeps_registers` that a turn finds in registers
     what the one before has loaded from shared memory. `make` gets the last turn's test.
     """
     registers = low.registers
@@ -358,10 +374,19 @@ def _loop(
             break
     registers.keep_in_register(turn.scope, turn.version)
     low.registers.depth -= not sure
+    around = registers.loops[-1] if registers.loops else None
+    whole = even and not turn.targets.breaks and around and around.depth == registers.depth
+    move_out(turn.scope, turn.version, around if whole else None)
     casts = _after_loop(low, node, names, entry, turn, sure)
     body = turn.statements if keeps_registers else [forget_shared, *turn.statements]
     code = turns.LoopCode(node.lineno, entry.number, body, sorted(names), casts, unroll)
-    return make(turn.test, code)
+    loop, in_front = make(turn.test, code), loads_made(turn.scope.head)
+
+    def execute(lanes: Lanes) -> None:
+        in_front(lanes)
+        loop(lanes)
+
+    return execute
 
 
 def _turn(
@@ -375,11 +400,14 @@ def _turn(
     registers = low.registers
     low.spend(10 + (len(entry.env) + len(entry.held) + len(entry.known)) // 8)
     registers.version = entry.version
-    scope, targets = LoopScope(entry.number), LoopTargets()
+    scope, targets = LoopScope(entry.number, registers.depth), LoopTargets()
     registers.loops.append(scope)
     low.loops.append(targets)
     low.loop_nodes.append(node)
     low.frame.env = dict(entry.env)
+    outcomes = low.outcomes
+    # what no turn changes is older than the loop, and so is an address that it is part of
+    tokens = {key: registers.new_version() for key in entry.known if not entry.clobbers}
     version = low.loop_version = registers.new_version()
     for name in sorted(names & entry.env.keys()):
         type_ = entry.types[name]
@@ -401,9 +429,10 @@ def _turn(
     for key, held in entry.known.items():
         if key not in low.registers.held:
             since = registers.new_version() if entry.clobbers else entry.version
-            part = entry.unrolled and entry.clobbers
+            # unrolled before the loop inside it is gone, each part loads for itself
+            part = entry.unrolled and (entry.clobbers or held.inner)
             low.registers.held[key] = Held(
-                held.token, since, low.registers.depth, (entry.number, part)
+                tokens.get(key, held.token), since, low.registers.depth, (entry.number, part)
             )
     low.held_where = {}
     test = head(low)
@@ -416,7 +445,8 @@ def _turn(
     if low.reachable:
         turn.latch.append((low.frame.env, turn.end_casts))
         turn.held = available(registers, version, scope)
-    turn.clobbers = scope.barred or any(store for *_, store, _ in scope.accesses)
+    turn.clobbers = scope.clobbers
+    low.outcomes = outcomes
     registers.loops.pop()
     low.loops.pop()
     low.loop_nodes.pop()
@@ -482,6 +512,11 @@ def _after_loop(
     if sure and not turn.targets.breaks:
         for key, held in turn.held.items():
             low.registers.held.setdefault(key, Held(held.token, low.registers.new_version()))
+    first = turn.scope.first
+    if first and first[0] in turn.held and not (turn.clobbers or turn.scope.divides):
+        version, half = low.registers.new_version(), (*first[1:], turn.scope.head)
+        held = Held(version, version, low.registers.depth, half=half)
+        low.registers.held.setdefault(first[0], held)
     low.registers.pending.clear()
     low.reachable = True
     return control.LoopCasts(entry_casts, turn.end_casts, exit_casts)

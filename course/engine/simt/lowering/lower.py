@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -54,7 +55,7 @@ from course.engine.simt.lowering.types import (
 )
 from course.engine.simt.nvvm.contraction import Uses
 from course.engine.simt.nvvm.merging import Held, Registers
-from course.engine.simt.nvvm.ranges import Fact
+from course.engine.simt.nvvm.ranges import Fact, opposite
 from course.engine.simt.nvvm.unrolling import stored_names, unused_names
 from course.engine.simt.nvvm.work import work_of
 from course.engine.simt.running.lanes import Lanes, Statement
@@ -110,6 +111,8 @@ class Lowering:
         self.loop_numbers = 0
         self.loops: list[LoopTargets] = []
         self.loop_nodes: list[ast.For | ast.While] = []
+        #: the version at which a loop that is written out began; 0 outside of one
+        self.written_out = 0
         self.reachable = True
         #: what the first operand of the last `and` or `or` left held
         self.held_first: dict[Any, Held] = {}
@@ -120,6 +123,8 @@ class Lowering:
         #: the straight block of code that is being lowered, and the products so far
         self.straight = 0
         self.fact: Fact | None = None
+        #: how conditions end in the code that is being lowered, by their keys
+        self.outcomes: dict[Any, bool] = {}
         self.products: dict[Any, Uses] = {}
         self.frame = Frame(function, set(), {}, False, 0)
 
@@ -127,6 +132,22 @@ class Lowering:
         """What is lowered from here on is another straight block; `fact` is why it is reached."""
         self.straight += 1
         self.fact = fact
+
+    def outcome(self, key: Any) -> bool | None:
+        """How a condition ends, where a branch around has asked it or its opposite."""
+        found = None if key is None else self.outcomes.get(key)
+        if found is not None:
+            return found
+        found = self.outcomes.get(opposite(key))
+        return None if found is None else not found
+
+    @contextmanager
+    def never_reached(self) -> Iterator[None]:
+        """Code that is typed and never executed: what it loads and stores is nobody's."""
+        registers = self.registers
+        self.registers = registers.apart()
+        yield
+        registers.version, self.registers = self.registers.version, registers
 
     def spend(self, work: int = 1) -> None:
         """Counts nodes that are lowered, and variables and values that are compared or copied.

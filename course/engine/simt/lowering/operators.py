@@ -16,6 +16,7 @@ from course.engine.faults import rejected_syntax
 from course.engine.simt.lowering.branches import common
 from course.engine.simt.lowering.complex_numbers import is_complex, operate
 from course.engine.simt.lowering.expr import (
+    UNKNOWN,
     Expr,
     Run,
     apply,
@@ -43,7 +44,7 @@ from course.engine.simt.lowering.types import (
     unify,
 )
 from course.engine.simt.nvvm import contraction
-from course.engine.simt.nvvm.merging import Arm, Held
+from course.engine.simt.nvvm.merging import Arm, Count, Held
 from course.engine.simt.nvvm.ranges import fact_of
 from course.engine.simt.nvvm.work import branches
 from course.engine.simt.running import arith
@@ -109,9 +110,25 @@ def binary(low: Lowering, node: ast.expr, operation: ast.operator, left: Expr, r
         return contraction.of_product(low, node, value, left, right)
     if function is operator.add or function is operator.sub:
         return contraction.of_sum(low, function, value, left, right)
+    if function in _QUOTIENTS and is_integer(value.type) and right.const is UNKNOWN:
+        return _quotient(low, value)
     return value
 
 
+def _quotient(low: Lowering, value: Expr) -> Expr:
+    """A quotient or remainder, of which NVVM sees no other that is the same.
+
+    Each asks first whether its divisor is 0. In a loop NVVM may ask that once, in front, which
+    depends on the loop's size: there all that are alike pass as one value.
+    """
+    if low.registers.loops:
+        low.registers.loops[-1].divides = True
+        return value
+    version = low.written_out or low.registers.new_version()
+    return replace(value, key=(value.key, ("value", version)), since=version)
+
+
+_QUOTIENTS = (operator.floordiv, operator.mod)
 #: To load it, and to return it.
 _STEPS_OF_A_CONSTANT = 2
 #: What a number that Python works out consists of, and how much of it.
@@ -318,10 +335,12 @@ def boolop(low: Lowering, node: ast.BoolOp) -> Expr:
     result: Expr | None = None
     stopped: list[dict[Any, Held]] = []
     always, fact = low.registers.held, None
+    head: list[Count] = []
     for operand in node.values:
         low.held_where = {}
         if result is not None:
             low.enter(fact)
+            low.registers.arms.append(Arm(low.registers.version + 1, low.registers.depth))
         part = low.scalar(operand)
         fact = fact_of(part.key, both)
         going_on = low.held_where.get(both, low.registers.held)
@@ -330,17 +349,36 @@ def boolop(low: Lowering, node: ast.BoolOp) -> Expr:
             always = dict(low.registers.held)
             low.held_first = always
             low.registers.depth += 1
-            result = part
+            result = _counted_behind(part, head)
         else:
+            second = low.registers.arms.pop().loads
             line = node.lineno if branches(operand) else 0
             result = _either(low, both, result, part, line)
         low.registers.held = dict(going_on)
     low.registers.depth -= 1
     assert result is not None
     shared = {key: held for key, held in stopped[0].items() if all(key in s for s in stopped)}
+    if len(node.values) == 2:  # what the second begins with may move up in front of it
+        for key, load in islice(second.items(), 1):
+            version = low.registers.new_version()
+            half = (*load, head)
+            shared.setdefault(key, Held(version, version, low.registers.depth + 1, half=half))
     low.held_where = {both: dict(low.registers.held), not both: shared}
     low.registers.held = always
     return result
+
+
+def _counted_behind(value: Expr, head: list[Count]) -> Expr:
+    """A value, behind which loads are counted that move up to there."""
+    work_out = value.run
+
+    def run(lanes: Lanes) -> Any:
+        found = work_out(lanes)
+        for count in head:
+            count(lanes)
+        return found
+
+    return replace(value, run=run)
 
 
 def _either(low: Lowering, both: bool, left: Expr, right: Expr, line: int) -> Expr:
@@ -362,10 +400,9 @@ def _either(low: Lowering, both: bool, left: Expr, right: Expr, line: int) -> Ex
     return combined("and" if both else "or", type_, run, [first, second])
 
 
-def ifexp(low: Lowering, node: ast.IfExp) -> Expr:
-    """``a if condition else b``."""
-    condition = low.condition(node.test)
-    where, before, head = low.held_where, dict(low.registers.held), []  # type: ignore[var-annotated]
+def _both_sides(low: Lowering, node: ast.IfExp, condition: Expr, head: list[Count]) -> list[Expr]:
+    """The two values, each in a way of its own; `head` is counted in front of both."""
+    where, before = low.held_where, dict(low.registers.held)
     arms, sides, after = [], [], []
     low.registers.depth += 1
     for side, holds in ((node.body, True), (node.orelse, False)):
@@ -379,7 +416,24 @@ def ifexp(low: Lowering, node: ast.IfExp) -> Expr:
     low.registers.depth -= 1
     low.enter()
     low.registers.meet(before, (arms[0], arms[1]), (after[0], after[1]), head)
-    yes, no = sides
+    return sides
+
+
+def ifexp(low: Lowering, node: ast.IfExp) -> Expr:
+    """``a if condition else b``."""
+    condition = low.condition(node.test)
+    head: list[Count] = []
+    known = low.outcome(condition.key)
+    if known is None:
+        yes, no = _both_sides(low, node, condition, head)
+    elif known:
+        yes = low.value(node.body)
+        with low.never_reached():
+            no = low.value(node.orelse)
+    else:
+        with low.never_reached():
+            yes = low.value(node.body)
+        no = low.value(node.orelse)
     type_: Any
     if isinstance(yes.type, ArrayType) and isinstance(no.type, ArrayType):
         type_ = common(low, node, f"`{ast.unparse(node)[:60]}`", [yes, no])

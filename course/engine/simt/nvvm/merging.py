@@ -7,11 +7,14 @@ memory behind it. The rule here follows what it was seen to do (`course/tests/en
   everything; a store lets go of all but what lies apart from it, and holds its own address;
 - elements lie apart that differ in a constant last index, where their row lies without gaps, or
   in their record's field;
-- a load that a loop repeats unchanged is made once, if every turn reaches it;
+- a load that a loop repeats unchanged is made once, if every turn reaches it; once for two loops,
+  if the inner one has equally many turns for all threads and nothing is stored in the outer one;
 - a load that both ways through a branch make, or one way and the code behind, is made once,
-  in front of the branch, if nothing in the branch loops;
-- a load behind ways that meet, of which one alone has let go of the value, is made at that
-  way's end;
+  in front of the branch, if nothing in the branch loops; so is what the second side of an `and`
+  or `or` begins with, and what a turn begins with if no turn changes it;
+- where a branch around has asked the same, one way is left, and it is no branch;
+- a load behind ways that meet, each of which holds the value, is not made again; where one
+  alone does not hold it, it is made at that way's end;
 - a load whose value is never used is not made;
 - a store that is overwritten before anything can read it is not made;
 - an element that a loop stores to stays in a register, if all else that it touches lies apart.
@@ -21,7 +24,7 @@ Addresses are compared as expressions, never as numbers: what is equal by chance
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any
@@ -102,6 +105,8 @@ class Held:
     half: tuple[AccessSite, Count, list[Count]] | None = None
     #: set where one way through a branch has let go of it: what is counted at that way's end
     lost: list[Count] | None = None
+    #: loaded in a loop that is written out inside another
+    inner: bool = False
 
     @property
     def plain(self) -> bool:
@@ -113,9 +118,24 @@ class LoopScope:
     """What one loop does to global memory."""
 
     number: int
+    #: conditions around a statement of its body
+    depth: int = 0
     accesses: list[tuple[Hashable, int, AccessSite, bool, int]] = field(default_factory=list)
+    #: loads that loops inside make in their first turn alone, as often as a turn is made here
+    inner: list[tuple[Hashable, AccessSite]] = field(default_factory=list)
+    #: the load that a turn begins with, its site and its count
+    first: tuple[Hashable, AccessSite, Count] | None = None
+    #: what is counted in front of the loop
+    head: list[Count] = field(default_factory=list)
+    #: whether a turn branches on a divisor
+    divides: bool = False
     barred: bool = False
     continue_held: list[set[Hashable]] = field(default_factory=list)
+
+    @property
+    def clobbers(self) -> bool:
+        """Whether what a turn finds in registers may have changed in the turn before."""
+        return self.barred or any(store for *_, store, _ in self.accesses)
 
 
 class Registers:
@@ -131,6 +151,8 @@ class Registers:
         self.version = 0
         #: the value that is computed now is never used
         self.unused = False
+        #: a loop inside another is being written out
+        self.inner = False
 
     def new_version(self) -> int:
         self.version += 1
@@ -160,6 +182,8 @@ class Registers:
             site.merged = True
         if not site.merged:
             self.pending = {one: to for one, to in self.pending.items() if apart(one, key)}
+            if self.loops and not self.loops[-1].accesses and self.depth == self.loops[-1].depth:
+                self.loops[-1].first = (key, site, count)
             for loop in self.loops:
                 loop.accesses.append((key, since, site, False, self.depth))
             arm = self.arms[-1] if self.arms else None
@@ -168,7 +192,7 @@ class Registers:
                     arm.loads.setdefault(key, (site, count))
         if held is None and key is not None:
             version = self.new_version()
-            held = self.held[key] = Held(version, version)
+            held = self.held[key] = Held(version, version, inner=self.inner)
         return site, held
 
     def store(self, key: Hashable, since: int) -> AccessSite:
@@ -199,6 +223,13 @@ class Registers:
         for arm in self.arms:
             arm.closed.append(True)
 
+    def apart(self) -> Registers:
+        """As new, inside the same loops."""
+        found = Registers()
+        found.version = self.version
+        found.loops = [LoopScope(loop.number, loop.depth) for loop in self.loops]
+        return found
+
     def snapshot(self) -> dict[Hashable, Held]:
         return dict(self.held)
 
@@ -219,30 +250,26 @@ class Registers:
             site.merged = second.loads[key][0].merged = True
             head.append(count)
         self.held = {k: h for k, h in before.items() if all(a.get(k) == h for a in after)}
-        if first.closed or second.closed:
-            self._lost(arms, before, after)
-            return
-        for key in sorted(first.loads.keys() | second.loads.keys(), key=repr):
+        for key in {**after[0], **after[1]}:
+            if key in self.held:
+                continue
             version = self.new_version()
-            if key in common:
+            ends = [end.get(key) for end in after]
+            missing = [
+                held.lost if held else arm.tail
+                for held, arm in zip(ends, arms, strict=True)
+                if not (held and held.plain)
+            ]
+            tail = missing[0] if len(missing) == 1 else None
+            front = _to_the_front(first, second, key) or _to_the_front(second, first, key)
+            if not missing or key in common:
                 self.held[key] = Held(version, version)
-            elif key not in self.held:
-                site, count = first.loads.get(key) or second.loads[key]
-                self.held[key] = Held(version, version, self.depth, half=(site, count, head))
-
-    def _lost(
-        self, arms: Sequence[Arm], before: Mapping[Hashable, Held], after: Sequence[Any]
-    ) -> None:
-        """What was held before, and one of two ways has let go of."""
-        for key, held in before.items():
-            tails = []
-            for arm, end in zip(arms, after, strict=True):
-                there = end.get(key)
-                if there != held:
-                    tails.append(there.lost if there else arm.tail)
-            if held.plain and len(tails) == 1 and tails[0] is not None:
-                version = self.new_version()
-                self.held[key] = Held(version, version, self.depth, lost=tails[0])
+            elif front:
+                self.held[key] = Held(version, version, self.depth, half=(*front, head), lost=tail)
+            elif tail is not None:
+                self.held[key] = Held(version, version, self.depth, lost=tail)
+            elif len(missing) == 1 and (half := next(h.half for h in ends if h and not h.plain)):
+                self.held[key] = Held(version, version, self.depth, half=half)
 
     def keep_in_register(self, loop: LoopScope, version: int) -> None:
         """Takes an element out of memory for the length of a loop that stores to it."""
@@ -262,6 +289,35 @@ class Registers:
                     )
 
 
+def move_out(loop: LoopScope, version: int, around: LoopScope | None) -> None:
+    """Takes the loads that no turn changes out of a loop that is in another's every turn.
+
+    That loop's number of turns is one for all threads: NVVM asks in front of both whether there
+    is a turn, which it does not for a number that threads differ in.
+    """
+    found = [] if loop.clobbers else [one for one in loop.inner if old_enough(one[0], version)]
+    for _, site in found:
+        site.first_turns = (*site.first_turns, (loop.number, False))
+    if around is not None:
+        around.inner += [
+            *found,
+            *(
+                (key, site)
+                for key, _, site, _, depth in loop.accesses
+                if depth == loop.depth and site.first_turns == ((loop.number, False),)
+            ),
+        ]
+
+
+def _to_the_front(arm: Arm, other: Arm, key: Hashable) -> tuple[AccessSite, Count] | None:
+    """A load of one way that moves up in front of both, if the code behind makes it as well.
+
+    Where a way stores, it has to be what both ways begin with.
+    """
+    begins = next(iter(arm.loads), None) == key and not other.loads and not other.closed
+    return arm.loads.get(key) if begins or not (arm.closed or other.closed) else None
+
+
 def available(registers: Registers, version: int, scope: LoopScope) -> dict[Hashable, Held]:
     """What is held at the end of every turn and does not depend on the turn."""
     found = {
@@ -279,3 +335,12 @@ def old_enough(key: Any, version: int) -> bool:
             return bool(key[1] < version)
         return all(old_enough(part, version) for part in key)
     return True
+
+
+def one_for_all(key: Any) -> bool:
+    """Whether a key is made of what all threads have in common."""
+    if not isinstance(key, tuple):
+        return key is not None
+    if len(key) == 2 and key[0] in ("variable", "value", "coordinate"):
+        return key[0] == "coordinate" and key[1].startswith(("block", "grid"))
+    return all(one_for_all(part) for part in key)

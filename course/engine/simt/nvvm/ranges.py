@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 _OTHERWISE = {"gt": "le", "le": "gt", "ge": "lt", "lt": "ge", "eq": "ne", "ne": "eq"}
+_WHOLE = ("int", "uint", "bool")  # a comparison of floats has an outcome more: NaN
 _TURNED = {"gt": "lt", "lt": "gt", "ge": "le", "le": "ge", "eq": "eq", "ne": "ne"}
 
 
@@ -49,6 +50,17 @@ def fact_of(key: Any, holds: bool) -> Fact | None:
     if test in ("lt", "le"):
         return Fact(terms, high=math.ceil(bound) - 1 if test == "lt" else math.floor(bound))
     return None
+
+
+def opposite(key: Any) -> Any:
+    """The key of the condition that holds where this one does not."""
+    if not isinstance(key, tuple):
+        return None
+    if key[0] == "not":
+        return key[1]
+    if isinstance(key[0], tuple) and key[0][0] in _OTHERWISE and key[0][-1].startswith(_WHOLE):
+        return ((_OTHERWISE[key[0][0]], *key[0][1:]), *key[1:])
+    return ("not", key)
 
 
 def under(fact: Fact | None, key: Any) -> Any:

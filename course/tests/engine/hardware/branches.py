@@ -1,4 +1,4 @@
-"""Loads in branches and behind them: which are made once, and by whom."""
+"""Loads in branches and loops and behind them: which are made once, and by whom."""
 
 import numpy as np
 
@@ -8,6 +8,12 @@ from .cases import Book, order
 
 book = Book((4, 128))
 HEAD = """from numba import cuda, float32
+
+@cuda.jit(device=True)
+def load_at(a, i, n):
+    if i < n:
+        return a[i]
+    return float32(0)
 
 @cuda.jit
 def branch_{}(x, y, out):
@@ -228,6 +234,182 @@ guarded:
             out[i] = a
         v = x[i] * 2
         out[i] = v
+
+held_on_both_ways:
+    if out[i] <= x[i]:
+        out[i] += y[i]
+    elif x[i] > 0:
+        v += 1
+    out[i] += v
+
+stored_on_one_way:
+    if y[i] > 0:
+        out[i] += x[i]
+    out[i] += y[i]
+
+stored_behind_a_load:
+    if y[i] > 0:
+        v = x[i]
+        out[i] += v
+    out[i] += y[i]
+
+stored_on_one_way_guarded:
+    if i < out.size:
+        if y[i] > 0:
+            out[i] += x[i]
+        out[i] += y[i]
+
+or_inside:
+    if x[i] > 300 or y[i] > 0:
+        v = x[i] * y[i]
+    out[i] = v
+
+or_behind:
+    if x[i] > 300 or y[i] > 0:
+        v = x[i]
+    out[i] = v * y[i]
+
+and_behind:
+    if x[i] > 100 and y[i] > 0:
+        v = x[i]
+    out[i] = v * y[i]
+
+and_else:
+    if x[i] > 100 and y[i] > 0:
+        v = x[i]
+    else:
+        v = y[i]
+    out[i] = v
+
+known_to_a_helper:
+    n = out.size
+    if i < n:
+        v = load_at(x, i, n)
+        out[i] = v * load_at(x, i, n) * x[i]
+
+known_behind_a_return:
+    n = out.size
+    if i >= n:
+        return
+    v = load_at(x, i, n)
+    out[i] = v + x[i]
+
+known_inside:
+    if i > 300:
+        if i > 300:
+            v += x[i]
+        v += x[i] * 2
+    out[i] = v
+
+known_opposite:
+    if i > 300:
+        if i <= 300:
+            v += y[i]
+        else:
+            v += x[i] * 3
+        v += x[i] * 2
+    out[i] = v
+
+known_to_a_choice_in_a_loop:
+    n = out.size
+    if i < n:
+        for k in range(n // 128):
+            v += (x[i] if i < n else float32(0)) * y[k]
+        out[i] = v
+
+known_to_a_helper_in_a_loop:
+    n = out.size
+    if i < n:
+        for k in range(n // 128):
+            v += load_at(x, i, n) * load_at(y, k, n)
+        out[i] = v
+
+unchanged_by_two_loops:
+    for k in range(x.size // 130):
+        for q in range(y.size // 170):
+            v += y[q] * x[i]
+    out[i] = v
+
+unchanged_by_three_loops:
+    for k in range(x.size // 130):
+        for q in range(y.size // 170):
+            for p in range(y.size // 200):
+                v += y[p] * x[i]
+    out[i] = v
+
+unchanged_up_to_k:
+    for k in range(x.size // 130):
+        for q in range(k + 1):
+            v += y[q] * x[i]
+    out[i] = v
+
+unchanged_by_a_thread_s_turns:
+    n = i % 3
+    for k in range(x.size // 130):
+        for q in range(n):
+            v += y[q] * x[i]
+    out[i] = v
+
+unchanged_in_a_branch:
+    for k in range(x.size // 130):
+        if k > 1:
+            for q in range(y.size // 170):
+                v += y[q] * x[i]
+    out[i] = v
+
+unchanged_and_stored:
+    for k in range(x.size // 130):
+        for q in range(y.size // 170):
+            v += y[q] * x[i]
+        out[i] = v
+
+loop_begins_with_it:
+    for k in range(x.size // 130):
+        v += x[i] * y[k]
+    out[i] = v + x[i]
+
+loop_goes_on_with_it:
+    for k in range(x.size // 130):
+        v += y[k] * x[i]
+    out[i] = v + x[i]
+
+loop_begins_and_breaks:
+    for k in range(x.size // 130):
+        v += x[i] * y[k]
+        if v > 3000:
+            break
+    out[i] = v + x[i]
+
+gathered_in_a_loop:
+    for k in range(x.size // 130):
+        v += x[k] * y[int(x[i])]
+    out[i] = v
+
+remainder_twice:
+    out[i] = x[i % y.size] * x[i % y.size]
+
+quotient_twice:
+    out[i] = x[i // y.size] * x[i // y.size]
+
+remainder_with_a_name:
+    j = i % y.size
+    out[i] = x[j] * x[j]
+
+remainder_of_a_constant:
+    out[i] = x[i % 500] * x[i % 500]
+
+remainder_in_two_loops:
+    for k in range(1, 5):
+        v += x[(i + k) % y.size]
+    for k in range(1, 5):
+        v += x[(i + k) % y.size] * 2
+    out[i] = v
+
+remainder_in_a_turn:
+    for k in range(1, 5):
+        if x[(i + k) % y.size] > v:
+            v = x[(i + k) % y.size]
+    out[i] = v
 """
 
 

@@ -50,7 +50,8 @@ EXPLAINED = {
     "merge_chained_comparison": "the store stands twice",
     # Two ways that load and nothing else: the compiler chooses the address.
     "branch_else_other": "one load for both ways",
-    "merge_nested_invariant": "a written-out inner loop was not hoisted whole",
+    # Behind a guard, or any other load, the compiler does move it up.
+    "branch_stored_on_one_way": "the load behind a branch that the kernel begins with stays there",
     # The value stored is the value that is there: the compiler drops load and store.
     "merge_store_itself": "a store of what is there",
     "merge_store_back": "a store of what is there",
