@@ -458,6 +458,11 @@ TILE: dict[str, tuple[str, str]] = {
         "to expect. Its first phase has parity 0, the next one 1; a wait for parity 1 before any "
         "phase has ended goes through at once.",
     ),
+    "tile_barrier_uninitialised": (
+        "Program {program} uses a barrier here that nothing has initialised: it holds whatever the "
+        "program before has left there.",
+        "Which barrier is it, and where is its `mbarrier.init`? Each one of a ring needs its own.",
+    ),
     "tile_shared_race": (
         "In program {program} {doing} shared or tensor memory that {other}|, on line "
         "{other_line}|: nothing has waited for the end of that.",
