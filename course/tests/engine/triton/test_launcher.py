@@ -776,6 +776,7 @@ def test_what_python_works_out_and_the_walk_does_not_is_rejected(expression, mes
         ("kernel(x)", "REJECTED", "launcher_no_grid", 2),
         ("kernel.run(x)", "REJECTED", "launcher_no_grid", 2),
         ("kernel.run(x, grid=(1,), warmup=True)", "REJECTED", "launcher_no_grid", 2),
+        ("kernel.run(x, grid=(1,))", "WRONG_ANSWER", "launcher_value", 2),
         ("torch.empty(2, dtype=torch.float8_e5m2, device='cuda')", "REJECTED", "launcher_value", 2),
         ("torch.empty(2, memory_format=torch.preserve_format, device='cuda')", "WRONG_ANSWER",
          "launcher_value", 2),
