@@ -28,8 +28,9 @@ MOST_AXES_TURNED = 4
 #: Relative error that a lower precision leaves after a few operations: bfloat16 errs by up to
 #: 2**-8 in each, float32 by 6e-8. In float16 that is float16's own, once more: up to 2**-11 each.
 LOWER_PRECISION = {"float16": 4e-3, "float32": 1e-2, "float64": 1e-5}
-#: With no more digits right than that, it need not be rounding.
-FEW_DIGITS = 2
+#: With no more digits right than that, it need not be rounding; where most elements are right,
+#: those that are wrong have at least this many.
+FEW_DIGITS, MANY_DIGITS = 2, 4
 #: What rounding may leave wrong of all values together, where large numbers cancel before them.
 MOST_CANCELLED = 0.05
 #: A slip adds up other terms than the answer, so it rounds as other numbers do.
@@ -123,6 +124,11 @@ class Compared:
     def wrong(self) -> np.ndarray:
         """Element by element."""
         return self.wrong_if(self.got)
+
+    @property
+    def mostly_right(self) -> bool:
+        """Whether fewer than half of its elements are wrong."""
+        return bool(2 * self.wrong.sum() < self.wrong.size)
 
     def wrong_if(self, values: Any) -> np.ndarray:
         """Element by element: whether a kernel that gave these values would be wrong."""
@@ -223,7 +229,7 @@ def _pattern(one: Compared) -> tuple[str, dict[str, object]]:
         more = _offset(flat, want)
         if wrong.all() and more and same(flat, want + more, size + abs(more)):
             return "offset", {"by": round(abs(more)), "than": "more" if more > 0 else "less"}
-    return _precision_pattern(got, expected, magnitude, wrong)
+    return _precision_pattern(got, expected, magnitude, one.mostly_right)
 
 
 def _turned(values: np.ndarray) -> Iterator[np.ndarray]:
@@ -311,11 +317,13 @@ def gross(one: Compared) -> bool:
 
 
 def _precision_pattern(
-    got: np.ndarray, expected: np.ndarray, magnitude: np.ndarray, wrong: np.ndarray
+    got: np.ndarray, expected: np.ndarray, magnitude: np.ndarray, mostly_right: bool
 ) -> tuple[str, dict[str, object]]:
     share, half = LOWER_PRECISION.get(got.dtype.name), got.dtype == np.float16
-    if share is None or got.size < SMALLEST_PATTERN or (not half and 2 * wrong.sum() < wrong.size):
+    if share is None or got.size < SMALLEST_PATTERN:
         return "", {}
+    if mostly_right and not half:
+        share = min(share, 10.0**-MANY_DIGITS)
     with np.errstate(invalid="ignore", over="ignore"):
         error = np.abs(np.subtract(got, expected, dtype=np.float64))
     size = np.maximum(np.abs(magnitude), np.abs(expected)).astype(np.float64)
@@ -329,6 +337,6 @@ def _precision_pattern(
     worst = float((error / np.maximum(scale, np.finfo(np.float64).tiny)).max())
     digits = max(1, int(-np.log10(worst))) if worst > 0 else 1
     fields: dict[str, object] = {"digits": digits, "dtype": got.dtype.name}
-    if digits <= FEW_DIGITS:
+    if digits <= FEW_DIGITS or mostly_right:
         fields["part"] = "a small part of it"
     return "low_precision", fields

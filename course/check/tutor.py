@@ -109,6 +109,7 @@ def _pattern(wrong: Sequence[Compared], mistakes: Mapping[int, Mistake | None]) 
     ids = {m.pattern_id for _, m in found}
     if "low_precision" in ids and ids <= OF_PRECISION:
         found = [(one, m) for one, m in found if m.pattern_id == "low_precision"]
+        found.sort(key=lambda told: told[0].mostly_right)  # where most is wrong, it is rounding
     elif len(ids) != 1 or len(found) < len(large):
         return None
     one, first = found[0]

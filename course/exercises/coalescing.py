@@ -190,6 +190,11 @@ column_or_row = KernelExercise(
                 [a[s::n].sum(axis=0) for n in [-(-len(a) // STRIP_ROWS)] for s in range(n)]
             )
         },
+        f"the rows s, s + {STRIP_ROWS}, s + {2 * STRIP_ROWS} and so on in strip s": lambda a: {
+            "out": np.stack(
+                [a[s::STRIP_ROWS].sum(axis=0) for s in range(len(_strip_sums(a)["out"]))]
+            )
+        },
         "the first row of each strip added twice": lambda a: {
             "out": _strip_sums(a)["out"] + a[::STRIP_ROWS]
         },

@@ -160,7 +160,7 @@ TILE: dict[str, tuple[str, str]] = {
     ),
     "tile_grid_number": (
         "The grid is the number {grid}, and Triton takes a tuple.",
-        "Write `kernel[({grid},)](...)`, with the comma.",
+        "Write brackets around it, and a comma behind it: `kernel[(n,)](...)`.",
     ),
     "tile_grid_function": (
         "The function that gives the grid fails: {detail}.",
@@ -458,6 +458,11 @@ TILE: dict[str, tuple[str, str]] = {
         "to expect. Its first phase has parity 0, the next one 1; a wait for parity 1 before any "
         "phase has ended goes through at once.",
     ),
+    "tile_barrier_uninitialised": (
+        "Program {program} uses a barrier here that nothing has initialised: it holds whatever the "
+        "program before has left there.",
+        "Which barrier is it, and where is its `mbarrier.init`? Each one of a ring needs its own.",
+    ),
     "tile_shared_race": (
         "In program {program} {doing} shared or tensor memory that {other}|, on line "
         "{other_line}|: nothing has waited for the end of that.",
@@ -537,8 +542,7 @@ TILE: dict[str, tuple[str, str]] = {
         "Pass the tensor as it is, and its strides beside it: `x.stride(0)`, `x.stride(1)`.",
     ),
     "launcher_device": (
-        "`{construct}` does not say where the tensor lies: on a GPU, the kernel could not reach "
-        "it.",
+        "`{construct}` makes a tensor that does not lie on the GPU: a kernel could not reach it.",
         "Pass `device=x.device` of an argument, or use `torch.empty_like(x)`.",
     ),
     "launcher_memory": (

@@ -361,7 +361,9 @@ class Calls(Expressions):
                 raise self.broken(given, f"{kind(value)} cannot be passed to a kernel")
         grid = configured.grid
         if grid is None:  # `kernel.run(..., grid=grid, warmup=False)`
-            if "grid" not in named or named.pop("warmup", False):
+            if "grid" in named and "warmup" not in named:
+                raise self.broken(node, "`.run` needs `warmup=False`, too: it has no default")
+            if "grid" not in named or named.pop("warmup"):
                 raise rejected(node, "launcher_no_grid", name=text(node.func).removesuffix(".run"))
             grid = self.grid(node, named.pop("grid"))
         self._check_options(node, configured.kernel, named)

@@ -128,18 +128,22 @@ EXCEPTIONS = frozenset(
 )
 
 PROPERTIES = frozenset(
-    {"T", "device", "dtype", "is_cuda", "itemsize", "mT", "nbytes", "ndim", "shape"}
+    {
+        *("T", "device", "dtype", "is_cuda", "itemsize", "mT", "nbytes", "ndim", "requires_grad"),
+        "shape",
+    }
 )
 VIEWS = frozenset(
     {
-        *("contiguous", "flatten", "movedim", "narrow", "permute", "ravel", "reshape", "select"),
-        *("squeeze", "swapaxes", "swapdims", "t", "transpose", "unsqueeze", "view", "view_as"),
+        *("contiguous", "detach", "flatten", "movedim", "narrow", "permute", "ravel", "reshape"),
+        *("select", "squeeze", "swapaxes", "swapdims", "t", "transpose", "unsqueeze", "view"),
+        "view_as",
     }
 )
 QUESTIONS = frozenset(
     {
         *("dim", "element_size", "get_device", "is_complex", "is_contiguous", "is_floating_point"),
-        *("ndimension", "nelement", "numel", "size", "stride"),
+        *("ndimension", "nelement", "numel", "size", "storage_offset", "stride"),
     }
 )
 NEW_TENSORS = frozenset({"new_empty", "new_full", "new_ones", "new_zeros"})
@@ -177,7 +181,6 @@ _COPIES = {
     "bfloat16": "convert in the kernel, `x.to(tl.bfloat16)`",
     "float": "convert in the kernel, `x.to(tl.float32)`",
     "type": "convert in the kernel, `x.to(tl.float32)`",
-    "expand": "pass a stride of 0",
     "fill_": "torch.full of a tensor of its own, or a store in the kernel",
     "zero_": "torch.zeros of a tensor of its own, or a store in the kernel",
     "item": "tl.load in the kernel",
@@ -185,8 +188,15 @@ _COPIES = {
     "numpy": "tl.load in the kernel",
     "copy_": "a store in the kernel",
     "data_ptr": "pass the tensor itself: the kernel gets its pointer",
+}
+#: Views that are not among those that a launcher may make.
+_VIEWS_INSTEAD = {
+    "as_strided": "pass the tensor itself, and its strides as numbers",
     "chunk": "basic slices, `x[:half]`, which are views",
+    "expand": "pass a stride of 0",
     "split": "basic slices, `x[:half]`, which are views",
+    "unbind": "an index for each, `x[0]`",
+    "unflatten": "`.view` with all lengths",
 }
 _PATH_INSTEAD = {
     "torch.empty_strided": "torch.empty, and a view of it: `.T`",
@@ -197,7 +207,8 @@ _PATH_INSTEAD = {
     "triton.jit": "`@triton.jit` on a function at the top level of the cell",
     "tl.cdiv": "triton.cdiv",
 }
-_TENSOR_NAMES = frozenset(dir(torch.Tensor))
+#: of tensors: they compute, and a property such as `x.layout` does not
+_METHODS = frozenset(name for name in dir(torch.Tensor) if callable(getattr(torch.Tensor, name)))
 #: functions of torch that are no methods, and make elements or work on them
 _TORCH_MAKES = frozenset({"tensor", "einsum", "arange", "cat", "stack", "rand", "randn", "eye"})
 _COMPUTING_SPACES = ("torch.nn.", "torch.special.", "torch.linalg.", "torch.fft.", "torch.ops.")
@@ -243,8 +254,10 @@ def refused_member(node: ast.AST, path: str) -> KernelFault:
     """The fault for a path of a module that is not listed: ``torch.softmax``."""
     name = path.rpartition(".")[2]
     instead = _PATH_INSTEAD.get(path)
+    if path == f"torch.{name}" and name in VIEWS | QUESTIONS:
+        return rejected(node, "launcher_attribute", name=path, instead=f"`x.{name}(...)`")
     computing = path.startswith(_COMPUTING_SPACES) or (
-        path.startswith("torch.") and (name in _TENSOR_NAMES or name in _TORCH_MAKES)
+        path.startswith("torch.") and (name in _METHODS or name in _TORCH_MAKES)
     )
     if computing and path.count(".") < 5:
         return rejected(node, "launcher_computes", construct=path, instead=instead)
@@ -258,7 +271,9 @@ def refused_attribute(node: ast.AST, name: str) -> KernelFault:
     """The fault for an attribute of a value that is not listed: ``x.softmax``."""
     if name in _COPIES:
         return rejected(node, "launcher_computes", construct=text(node), instead=_COPIES[name])
-    if name in _TENSOR_NAMES and not name.startswith("_"):
+    if name in _VIEWS_INSTEAD:
+        return rejected(node, "launcher_attribute", name=f".{name}", instead=_VIEWS_INSTEAD[name])
+    if name in _METHODS and not name.startswith("_"):
         return rejected(node, "launcher_computes", construct=text(node))
     near = near_name(name, ATTRIBUTES)
     return rejected(node, "launcher_attribute", name=f".{name}", near=near)

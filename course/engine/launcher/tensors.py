@@ -313,7 +313,10 @@ def _of_another_type(tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
 
 
 #: The fewest and the most numbers that a view takes, where these are not two.
-_AXES = {"t": (0, 0), "ravel": (0, 0), "unsqueeze": (1, 1), "squeeze": (0, 1), "narrow": (3, 3)}
+_AXES = {
+    **dict.fromkeys(("detach", "ravel", "t"), (0, 0)),
+    "unsqueeze": (1, 1), "squeeze": (0, 1), "narrow": (3, 3),
+}  # fmt: skip
 
 
 def _reshaped(tensor: torch.Tensor, shape: list[int]) -> torch.Tensor:

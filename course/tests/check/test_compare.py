@@ -199,6 +199,16 @@ def test_a_result_that_is_rounded_to_float16_twice_is_named():
     assert look(of_a_slip, 1.3 * wanted, limits=limits).pattern_id == ""
 
 
+def test_rounding_is_named_where_most_of_what_it_moved_is_still_within_the_tolerance():
+    wanted, errors = values(2, 500)
+    got = as_float32(wanted * (1 + 2e-5 * errors))
+    found = look(got, wanted, limits=(3e-5, 0.0))
+    assert (found.pattern_id, found.pattern_fields["digits"]) == ("low_precision", 4)
+    assert "part" in found.pattern_fields
+    got[7] *= 1.01  # what is wrong by more is no rounding
+    assert look(got, wanted, limits=(3e-5, 0.0)).pattern_id == ""
+
+
 def test_a_factor_near_one_is_no_rounding():
     wanted = values(500)
     assert (wanted < 0).any()

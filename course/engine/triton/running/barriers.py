@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from course.engine.faults import Outcome
 from course.engine.triton.ir import Operation, Type
 from course.engine.triton.running.agents import COPIES, TCGEN05, WGMMA, Agents, Barrier, Event, Work
 from course.engine.triton.running.frames import Frame
@@ -54,12 +55,20 @@ def allocate(machine: Machine, frame: Frame, operation: Operation) -> Buffer | N
     return Buffer(content, np.zeros((1, 1)))
 
 
-def _barrier(frame: Frame, operation: Operation, at: int = 0) -> Barrier:
+def _allocated(frame: Frame, operation: Operation, at: int = 0) -> Barrier:
     buffer = frame[operation.operands[at]]
     found: list[Any] = buffer.same().ravel().tolist() if isinstance(buffer, Buffer) else []
     if len(found) != 1 or not isinstance(found[0], Barrier):
         raise Unsupported("a barrier of several blocks")
     return found[0]
+
+
+def _barrier(machine: Machine, frame: Frame, operation: Operation, at: int = 0) -> Barrier:
+    barrier = _allocated(frame, operation, at)
+    if not barrier.count:
+        program = machine.run.shown_program()
+        machine.run.fail(Outcome.UNINITIALISED, "tile_barrier_uninitialised", program=program)
+    return barrier
 
 
 def _allowed(frame: Frame, operation: Operation, at: int) -> bool:
@@ -69,7 +78,7 @@ def _allowed(frame: Frame, operation: Operation, at: int) -> bool:
 
 def begin(machine: Machine, frame: Frame, operation: Operation) -> None:
     """`ttng.init_barrier`."""
-    barrier = _barrier(frame, operation)
+    barrier = _allocated(frame, operation)
     barrier.count = barrier.left = operation.integer("count")
     barrier.bytes = barrier.phase = 0
     barrier.line = machine.run.line
@@ -79,35 +88,35 @@ def expect(machine: Machine, frame: Frame, operation: Operation) -> None:
     """`ttng.barrier_expect`: one arrives, and so many bytes will."""
     if _allowed(frame, operation, 1):
         size = operation.integer("size")
-        _barrier(frame, operation).arrive(1, -size, _agents(machine).now.known)
+        _barrier(machine, frame, operation).arrive(1, -size, _agents(machine).now.known)
 
 
 def arrive(machine: Machine, frame: Frame, operation: Operation) -> None:
     """`ttng.arrive_barrier`."""
     if _allowed(frame, operation, 1):
         count = operation.integer("count")
-        _barrier(frame, operation).arrive(count, 0, _agents(machine).now.known)
+        _barrier(machine, frame, operation).arrive(count, 0, _agents(machine).now.known)
 
 
-def _awaited(frame: Frame, operation: Operation) -> tuple[Barrier, int] | None:
+def _awaited(machine: Machine, frame: Frame, operation: Operation) -> tuple[Barrier, int] | None:
     """`ttng.wait_barrier`: the barrier, a parity, a predicate or none, buffers."""
     predicated = operation.integers("operandSegmentSizes")[2]
     if predicated and not _allowed(frame, operation, 2):
         return None
     # the last bit alone counts: Triton's own compiler has -1 for 1 there
-    return _barrier(frame, operation), int(frame[operation.operands[1]].flat[0]) & 1
+    return _barrier(machine, frame, operation), int(frame[operation.operands[1]].flat[0]) & 1
 
 
 def wait(machine: Machine, frame: Frame, operation: Operation) -> None:
     """`ttng.wait_barrier`, where no other warps go on meanwhile."""
-    if (awaited := _awaited(frame, operation)) is not None:
+    if (awaited := _awaited(machine, frame, operation)) is not None:
         _agents(machine).until(*awaited)
 
 
 def waiting(machine: Machine, frame: Frame, operation: Operation) -> Work:
     """The same, where others do."""
     machine.here(operation)
-    if (awaited := _awaited(frame, operation)) is not None:
+    if (awaited := _awaited(machine, frame, operation)) is not None:
         yield from _agents(machine).waiting(*awaited)
 
 
@@ -127,7 +136,7 @@ def brought(machine: Machine, frame: Frame, operation: Operation) -> None:
     agents = _agents(machine)
     event = agents.event(COPIES, issued=True)
     _touch(machine, frame[operation.operands[-2]], event, writes=True)
-    barrier = _barrier(frame, operation, len(operation.operands) - 3)
+    barrier = _barrier(machine, frame, operation, len(operation.operands) - 3)
     barrier.arrive(0, _bytes(operation.operand_types[-2]), agents.now.known, event)
 
 
@@ -194,7 +203,7 @@ def in_tensor_memory(machine: Machine, frame: Frame, operation: Operation) -> No
     agents.now.tensor += [reads, writes]
     for at in range(first, first + counts[-2]):
         if not counts[-1] or _allowed(frame, operation, at + counts[-2]):
-            _told(agents, _barrier(frame, operation, at))
+            _told(agents, _barrier(machine, frame, operation, at))
 
 
 def _told(agents: Agents, barrier: Barrier) -> None:
@@ -206,7 +215,7 @@ def commit(machine: Machine, frame: Frame, operation: Operation) -> None:
     several = "operandSegmentSizes" in operation.attributes  # from Triton 3.7 on, buffers behind
     predicated = operation.integers("operandSegmentSizes")[1] if several else True
     if not predicated or _allowed(frame, operation, 1):
-        _told(_agents(machine), _barrier(frame, operation))
+        _told(_agents(machine), _barrier(machine, frame, operation))
 
 
 #: what stands before an operation; a buffer of barriers is all that one of them makes

@@ -120,6 +120,7 @@ def told_as(**messages):
          "(lambda *a, **b: (a, b))(1, 2, c=3)", "'a' in 'bar'",
         "x.shape == (3, 4), x.shape != (3, 4)", "'relu' == 'relu'", "y == None", "(1, 2)[True - 1]",
         "x.itemsize, x.nbytes, x.nelement(), x.ndimension(), x.is_floating_point()",
+        "x.requires_grad, x.storage_offset(), x[1].storage_offset()",
         "x.is_complex(), x.shape.numel(), x.size().numel()", "f'{y} of {x.shape[0]}, {x.dtype}'",
         "x.dtype in {torch.float16, torch.float32}, y not in {7, 8}", "{'a': 1, **{'b': 2}}",
         "{'a': 1} | {'b': 2}", "dict([('a', 1)], b=2), dict(zip((1, 2), x.shape))",
@@ -152,7 +153,7 @@ def test_an_expression_has_the_value_that_python_gives_it(expression):
         "x[:, 1:3]", "x[-1, -1]", "x[y - 6:]", "x.view(3, 2, 2).permute(2, 0, 1)", "x[:0]",
         "x.unsqueeze(dim=1)", "x.view(-1).view_as(x)", "x.mT", "x.ravel()", "x.swapaxes(0, 1)",
         "x.swapdims(0, -1)", "x.movedim(0, 1)", "x.narrow(1, 1, 2)", "x.select(0, 1)",
-        "x.view(torch.int32)",
+        "x.view(torch.int32)", "x.detach()",
     ],
 )  # fmt: skip
 def test_a_view_is_the_one_that_torch_gives_and_shares_its_memory(view):
@@ -512,9 +513,9 @@ def test_a_constexpr_of_the_cell_is_its_number():
         "torch.tensor(3)", "torch.where(x, x, x)", "torch.cat((x, x))", "torch.special.expit(x)",
         "torch.ops.aten.add(x, x)", "torch.linalg.norm(x)",
         "x @ x", "x.sum()", "x.softmax(1)", "x.clone()", "x.copy_(x)", "x.item()",
-        "x.tolist()", "x.data_ptr()", "x.numpy()", "x.cpu()", "x.expand(3, 3, 4)",
-        "x.add_(1)", "x.mm(x)", "x.exp()", "x.matmul", "x.T.sum()", "x[0].max()", "x.data",
-        "x.grad", "x.storage()", "x.apply_(y)", "x.detach()", "x.map_(x, y)",
+        "x.tolist()", "x.data_ptr()", "x.numpy()", "x.cpu()",
+        "x.add_(1)", "x.mm(x)", "x.exp()", "x.matmul", "x.T.sum()", "x[0].max()",
+        "x.storage()", "x.apply_(y)", "x.map_(x, y)",
     ],
 )  # fmt: skip
 def test_work_on_elements_is_rejected_by_its_name_before_anything_runs(work):
@@ -531,7 +532,7 @@ def test_work_on_elements_is_rejected_by_its_name_before_anything_runs(work):
 @pytest.mark.parametrize(
     "work",
     ["x + 1", "1 - x", "x * x", "-x", "x == x", "x < 3", "not x", "x and y", "1 if x else 2",
-     "x ** 2", "x[0] + 1", "y in (x, x)", "bool(x)", "x % 2", "x.sort()", "x.split(2)",
+     "x ** 2", "x[0] + 1", "y in (x, x)", "bool(x)", "x % 2", "x.sort()",
      "x.to(torch.float16)", "x.half()", "x.bfloat16()", "x.to(x.device, torch.float16)",
      "x.fill_(0)", "x.zero_()", "torch.empty_like(x)[0].zero_()"],
 )  # fmt: skip
@@ -540,6 +541,20 @@ def test_operators_on_tensors_are_rejected_where_they_are_met(work):
     assert fault.outcome in (Outcome.REJECTED, Outcome.WRONG_ANSWER)
     assert fault.message_id in ("launcher_computes", "launcher_value")
     assert fault.line == 3
+
+
+@pytest.mark.parametrize(
+    ("asked", "instead"),
+    [
+        ("x.data", ""), ("x.grad", ""), ("x.layout", ""), ("x.expand(3, 3, 4)", "a stride of 0"),
+        ("x.split(2)", "basic slices"), ("x.unbind()", "an index for each"),
+        ("torch.numel(x)", "`x.numel(...)`"),
+    ],
+)  # fmt: skip
+def test_what_works_on_no_element_is_not_said_to(asked, instead):
+    fault = fault_of(f"def f(x, y):\n    return {asked}")
+    assert (fault.outcome, fault.message_id) == (Outcome.REJECTED, "launcher_attribute")
+    assert instead in str(fault.fields.get("instead", ""))
 
 
 @pytest.mark.parametrize(
@@ -761,6 +776,7 @@ def test_what_python_works_out_and_the_walk_does_not_is_rejected(expression, mes
         ("kernel(x)", "REJECTED", "launcher_no_grid", 2),
         ("kernel.run(x)", "REJECTED", "launcher_no_grid", 2),
         ("kernel.run(x, grid=(1,), warmup=True)", "REJECTED", "launcher_no_grid", 2),
+        ("kernel.run(x, grid=(1,))", "WRONG_ANSWER", "launcher_value", 2),
         ("torch.empty(2, dtype=torch.float8_e5m2, device='cuda')", "REJECTED", "launcher_value", 2),
         ("torch.empty(2, memory_format=torch.preserve_format, device='cuda')", "WRONG_ANSWER",
          "launcher_value", 2),
