@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain, starmap
 from typing import Any
 
 import numpy as np
@@ -177,15 +178,11 @@ class _Launches:
         self.run = run
         self.tensors = tensors
         self.engine = engine
-        #: (traffic, storage by the kernel's parameter)
-        self.made: list[tuple[Traffic, dict[str, int]]] = []
+        #: (traffic, tensor by the kernel's parameter): kept, so that no storage is given away twice
+        self.made: list[tuple[Traffic, dict[str, torch.Tensor]]] = []
         self.allocator = Allocator()
-        self.names = {
-            _storage(value): name
-            for name, value in tensors.items()
-            if isinstance(value, torch.Tensor)
-        }
-        self._alive: list[Any] = []
+        #: the exercise's arrays: those passed, and then those returned
+        self.named = {n: value for n, value in tensors.items() if isinstance(value, torch.Tensor)}
         #: what was compiled for this run
         self._kernels: set[Any] = set()
         self.target = engine.target or run.target or CHECK_TARGET
@@ -200,15 +197,13 @@ class _Launches:
             raise rejected(line, "tile_not_gluon", name=function.__name__)
         options, compiled = self._fitting(kernel, args, named)
         given = bound(function, tuple(args), dict(options))
-        self._alive.append(given)  # so that no storage is given away twice
-        tensors = {name: found for name in given if (found := _tensor(given[name])) is not None}
-        storages = {name: _storage(tensor) for name, tensor in tensors.items()}
+        tensors = dict(chain.from_iterable(starmap(_tensors_in, given.items())))
         cache = Cache(CHECK_L2_BYTES, CHECK_MULTIPROCESSORS) if self.run.cache else None
         # Gluon has no other form than the one that the compiler makes
         if (watch := self.engine.watch) is not None and not function.is_gluon():
             limit = self.run.step_limit
             follow(kernel, args, grid, options, watch, limit, self.engine.requests)
-            self.made.append((Traffic(), storages))
+            self.made.append((Traffic(), tensors))
             return
         launched = partial(
             launch,
@@ -232,7 +227,7 @@ class _Launches:
             compiled()  # what the compiler refuses comes first
             fault.fields.update({"tuned": self.tuned} if self.tuned else {})
             if self.run.outputs:
-                self._say_which(fault, storages)
+                self._say_which(fault, tensors)
             if fault.outcome in (Outcome.OUT_OF_BOUNDS, Outcome.RACE):
                 numbers = ((name, value) for name, value in given.items() if type(value) is int)
                 fault.fields["numbers"] = tuple(numbers)
@@ -243,7 +238,7 @@ class _Launches:
         traffic.spill_bytes = resources.spill_bytes
         if cache is not None:
             traffic.dram_bytes = cache.read_bytes
-        self.made.append((traffic, storages))
+        self.made.append((traffic, tensors))
 
     def _fitting(
         self, kernel: Any, args: Sequence[Any], named: Mapping[str, Any]
@@ -270,12 +265,12 @@ class _Launches:
             self.tuned = ", ".join(f"{name}={value}" for name, value in own)
         return options, compiled
 
-    def _say_which(self, fault: KernelFault, storages: Mapping[str, int]) -> None:
+    def _say_which(self, fault: KernelFault, tensors: Mapping[str, torch.Tensor]) -> None:
         """A kernel's `B` is what the cell passed for it: the fault names the exercise's array."""
         parameter = str(fault.fields.get("array", ""))
-        if parameter not in storages:
+        if parameter not in tensors:
             return
-        passed = self.names.get(storages[parameter])
+        passed = self._name_of(tensors[parameter])
         if passed is None and _plain(parameter) in map(_plain, self.tensors):
             fault.fields["passed"] = "a tensor that the launcher made"
         elif passed is not None and _plain(parameter) != _plain(passed):
@@ -326,25 +321,37 @@ class _Launches:
             KernelFault: WRONG_ANSWER, where that is not what was asked for.
         """
         arrays = {}
-        passed = {_storage(t) for t in self.tensors.values() if isinstance(t, torch.Tensor)}
-        for name, value in returned(self.run.outputs, result).items():
-            if _storage(value) in passed:
+        outputs = returned(self.run.outputs, result)
+        for name, value in outputs.items():
+            if self._name_of(value) is not None:
                 raise _wrong("launcher_returns_input", name=name)
-            self.names.setdefault(_storage(value), name)
             arrays[name] = value.numpy()
+        self.named |= outputs
         return arrays
+
+    def _name_of(self, tensor: torch.Tensor) -> str | None:
+        """The exercise's array in whose memory a tensor lies.
+
+        Of several in one storage, the nearest one that begins no later.
+        """
+        there = [
+            (max(before := value.data_ptr() - tensor.data_ptr(), 0), -before, name)
+            for name, value in self.named.items()
+            if _storage(value) == _storage(tensor)
+        ]
+        return min(there)[-1] if there else None
 
     def traffic(self) -> Traffic:
         """All launches together, arrays by the exercise's names."""
         whole = merged(
             traffic.renamed(
                 {
-                    parameter: self.names[storage]
-                    for parameter, storage in storages.items()
-                    if storage in self.names
+                    parameter: name
+                    for parameter, tensor in tensors.items()
+                    if (name := self._name_of(tensor)) is not None
                 }
             )
-            for traffic, storages in self.made
+            for traffic, tensors in self.made
         )
         whole.filled_bytes = self.allocator.filled_bytes
         return whole
@@ -414,10 +421,14 @@ def _plain(name: str) -> str:
     return name.lower().removesuffix("_ptr").removesuffix("_pointer")
 
 
-def _tensor(value: Any) -> torch.Tensor | None:
-    """The tensor that an argument is, or describes."""
-    base = getattr(value, "base", None) if type(value).__name__ == "TensorDescriptor" else value
-    return base if isinstance(base, torch.Tensor) else None
+def _tensors_in(name: str, value: Any) -> Iterator[tuple[str, torch.Tensor]]:
+    """The tensors that an argument is, describes or holds, by a launch's names for them."""
+    if isinstance(value, tuple):
+        for at, item in enumerate(value):
+            yield from _tensors_in(f"{name}.{at}", item)
+    base = value.base if type(value).__name__ == "TensorDescriptor" else value
+    if isinstance(base, torch.Tensor):
+        yield name, base
 
 
 def _storage(value: Any) -> int:
