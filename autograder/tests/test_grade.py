@@ -894,6 +894,7 @@ def test_no_gradebook_has_what_is_held(tmp_path: Path, monkeypatch: pytest.Monke
         ("foo", "is no address of a gradebook"),
         ("sqlite://x.db", "expected sqlite:///gradebook.db (with three slashes)"),
         ("mysql://ada@x/class", "'mysql://ada@x/class' is no address of a gradebook"),
+        ("postgresql://ada@x:a/class", "is no address of a gradebook"),
         ("sqlite:////tmp", "/tmp is a folder: expected a gradebook's file"),
         ("sqlite:///nowhere/x.db", "There is no folder"),
         ("sqlite:///x.db", "`nbgrader generate_assignment LESSON --force --db sqlite:///x.db`"),
