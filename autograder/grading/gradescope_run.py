@@ -15,7 +15,7 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ from autograder.judge.judge import CHECK, RIGHT, Graded
 from autograder.judge.overlay import OverlayError
 from autograder.judge.pool import JudgeError, Limits, Pool
 from autograder.judge.private import PrivateError
-from autograder.judge.sentences import HELD, UNREADABLE
+from autograder.judge.sentences import HELD, UNREADABLE, WITHOUT_CELL
 from autograder.lessons.catalogue import lesson_exercises, stem_of_notebook
 
 #: Whose it is, Gradescope knows.
@@ -93,7 +93,7 @@ def as_results(rows: Iterable[Graded], stem: str, visibility: str) -> dict[str, 
         )
     several = not by_exercise or any(row.message_id in HELD for row in by_exercise.values())
     return {
-        "output": _ONE if several else _received(tests, whole),
+        "output": _ONE if several else _received(by_exercise.values(), whole),
         "output_format": "text",
         "visibility": "visible",
         "stdout_visibility": "hidden",
@@ -101,11 +101,13 @@ def as_results(rows: Iterable[Graded], stem: str, visibility: str) -> dict[str, 
     }
 
 
-def _received(tests: list[dict[str, Any]], whole: Graded | None) -> str:
+def _received(rows: Collection[Graded], whole: Graded | None) -> str:
     """What every student is told at once: nothing of a held-out case is in it."""
+    if whole is None and all(row.message_id in WITHOUT_CELL for row in rows):
+        whole = next(iter(rows))  # another lesson's notebook, or one without its cells' names
     if whole is not None:
         return whole.message
-    return f"The notebook was read, and {len(tests)} exercises judged."
+    return f"The notebook was read, and {len(rows)} exercises judged."
 
 
 if __name__ == "__main__":
