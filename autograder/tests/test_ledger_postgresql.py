@@ -180,14 +180,17 @@ def test_a_commit_whose_answer_is_lost_is_not_made_twice(server: Server, tmp_pat
 def test_a_grader_needs_no_right_to_change_what_is_there(server: Server, tmp_path: Path) -> None:
     Store(tmp_path, server.url)
     with sql.create_engine(server.url).begin() as owner:
+        owner.exec_driver_sql("DROP ROLE IF EXISTS grader; CREATE ROLE grader LOGIN")
+    url = server.url.replace("ada:secret", "grader")
+    with pytest.raises(StoreError, match="grants this role what"):
+        Store(tmp_path / "other", url)
+    with sql.create_engine(server.url).begin() as owner:
         owner.exec_driver_sql(
-            "DROP ROLE IF EXISTS grader; CREATE ROLE grader LOGIN;"
             "GRANT SELECT, INSERT ON verdicts TO grader; GRANT ALL ON claims TO grader;"
             "GRANT SELECT ON ledger_version TO grader;"
             "GRANT USAGE ON SEQUENCE verdicts_id_seq TO grader;"
             "GRANT USAGE ON SCHEMA public TO grader"
         )
-    url = server.url.replace("ada:secret", "grader")
     kept = Store(tmp_path / "other", url)
     kept.keep(BASE)
     assert kept.ledger.claim("vega", "01_threads")
