@@ -1149,6 +1149,16 @@ def test_a_judge_that_is_killed_as_it_reads_says_nothing_of_the_notebook(tmp_pat
     assert unknown.done
 
 
+def test_what_is_known_of_a_notebook_is_looked_up_once_and_not_by_exercise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(tmp_path / "in/vega_01_threads.ipynb", solved())
+    words = tmp_path / "in", "--out", tmp_path / "out", "--seed", "value:s"
+    assert run(*words) == grade.DONE
+    monkeypatch.delattr(Store, "known")
+    assert run(*words) == grade.DONE
+
+
 def test_a_judge_has_its_next_notebook_before_the_verdicts_of_the_last_are_kept(
     tmp_path: Path,
 ) -> None:
