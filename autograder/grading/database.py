@@ -51,6 +51,8 @@ _OF_SERVER = {
     "tcp_keepalives_count": _UNANSWERED,
     "lock_timeout": f"{_LOCK_SECONDS}s",
 }
+#: Whatever a database has its texts in, the ledger's and nbgrader's drivers get Unicode.
+os.environ["PGCLIENTENCODING"] = "utf8"
 _CONNECTION = {
     "options": " ".join(f"-c {name}={value}" for name, value in _OF_SERVER.items()),
     "connect_timeout": 20,
@@ -67,6 +69,8 @@ _REFUSES = (
 )
 #: PostgreSQL's numbers for locks of ours: the ledger's writers, and each run.
 _WRITERS = 0x6C6564676572
+#: What SQLAlchemy raises for a text that is no address: the second for a port that is no number.
+NO_ADDRESS = ArgumentError, ValueError
 _T = TypeVar("_T")
 
 
@@ -130,7 +134,7 @@ def must_not_begin(folder: Path) -> str:
 def _shown(url: str) -> str:
     try:
         return sql.make_url(url).render_as_string(hide_password=True)
-    except ArgumentError:
+    except NO_ADDRESS:
         return repr(url)
 
 
@@ -255,7 +259,7 @@ class _Postgresql:
         self._file, self._url = folder / URL_FILE, url
         try:
             address = sql.make_url(url)
-        except ArgumentError:
+        except NO_ADDRESS:
             address = sql.URL.create("none")
         if address.get_backend_name() != "postgresql" or not address.database:
             raise LedgerError(

@@ -15,13 +15,14 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
 
 from autograder.grading.grade import Asked, grade
 from autograder.grading.gradescope import PRIVATE, VISIBILITIES
 from autograder.grading.judging import Run, judges_failures
+from autograder.grading.names import clean, few
 from autograder.grading.seeds import UsageError
 from autograder.grading.store import Store, StoreError, ordered
 from autograder.judge import overlay, private
@@ -29,7 +30,7 @@ from autograder.judge.judge import CHECK, RIGHT, Graded
 from autograder.judge.overlay import OverlayError
 from autograder.judge.pool import JudgeError, Limits, Pool
 from autograder.judge.private import PrivateError
-from autograder.judge.sentences import HELD, UNREADABLE
+from autograder.judge.sentences import HELD, UNREADABLE, WITHOUT_CELL
 from autograder.lessons.catalogue import lesson_exercises, stem_of_notebook
 
 #: Whose it is, Gradescope knows.
@@ -68,12 +69,13 @@ def main(words: list[str] | None = None, check: str = CHECK) -> int:
         return 1
     results = args.root / "results" / "results.json"
     results.parent.mkdir(exist_ok=True)
-    told = as_results(ordered(found), stem or "", args.visibility)
+    names = [clean(one.path.name) for one in run.submissions]
+    told = as_results(ordered(found), stem or "", args.visibility, few(names, 1))
     results.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
     return 0
 
 
-def as_results(rows: Iterable[Graded], stem: str, visibility: str) -> dict[str, Any]:
+def as_results(rows: Iterable[Graded], stem: str, visibility: str, name: str) -> dict[str, Any]:
     """Gradescope's form of a notebook's verdicts: an exercise without one has no points."""
     by_exercise = {row.exercise: row for row in rows}
     whole = next((row for row in by_exercise.values() if row.message_id in UNREADABLE), None)
@@ -93,7 +95,7 @@ def as_results(rows: Iterable[Graded], stem: str, visibility: str) -> dict[str, 
         )
     several = not by_exercise or any(row.message_id in HELD for row in by_exercise.values())
     return {
-        "output": _ONE if several else _received(tests, whole),
+        "output": _ONE if several else _received(by_exercise.values(), whole, name),
         "output_format": "text",
         "visibility": "visible",
         "stdout_visibility": "hidden",
@@ -101,11 +103,13 @@ def as_results(rows: Iterable[Graded], stem: str, visibility: str) -> dict[str, 
     }
 
 
-def _received(tests: list[dict[str, Any]], whole: Graded | None) -> str:
+def _received(rows: Collection[Graded], whole: Graded | None, name: str) -> str:
     """What every student is told at once: nothing of a held-out case is in it."""
+    if whole is None and all(row.message_id in WITHOUT_CELL for row in rows):
+        whole = next(iter(rows))  # another lesson's notebook, or one without its cells' names
     if whole is not None:
         return whole.message
-    return f"The notebook was read, and {len(tests)} exercises judged."
+    return f"{name} was read, and {len(rows)} exercises judged."
 
 
 if __name__ == "__main__":

@@ -25,6 +25,8 @@ _LOOK_SECONDS = 0.2
 _MOST_READY = 256
 #: Verdicts that a sentence names.
 _NAMED = 5
+#: Verdicts, each with the one that was looked up for just this work.
+_Ready = list[tuple[Graded, Graded | None]]
 
 
 @dataclass
@@ -66,7 +68,7 @@ def judge_all(
     counting = {(one.student, one.notebook): exercises_of(one) for one in submissions}
     store.forget_uncounted({whose: names for whose, names in counting.items() if names})
     run.expected += sum(len(exercises_of(submission)) or 1 for submission in submissions)
-    ready: list[Graded] = []
+    ready: _Ready = []
     left = list(submissions)
     waiting = Waiting()
     while left:
@@ -80,7 +82,7 @@ def judge_all(
                 for answer in pool.run(chain([first], _some_of(looked_up, ready))):
                     yield from _kept(ready, store, run)
                     if answer.graded is not None:
-                        yield from _kept([answer.graded], store, run, new=True)
+                        yield from _kept([(answer.graded, None)], store, run, new=True)
                 yield from _kept(ready, store, run)
         finally:
             store.release()  # before it waits: the other one may be waiting for these
@@ -93,7 +95,7 @@ def judge_all(
         left = elsewhere
 
 
-def _some_of(looked_up: Iterator[Task | None], ready: Sequence[Graded]) -> Iterator[Task]:
+def _some_of(looked_up: Iterator[Task | None], ready: _Ready) -> Iterator[Task]:
     """Tasks, until so many verdicts are ready that these go first."""
     for task in looked_up:
         if task is not None:
@@ -102,11 +104,11 @@ def _some_of(looked_up: Iterator[Task | None], ready: Sequence[Graded]) -> Itera
             return
 
 
-def _kept(ready: list[Graded], store: Store, run: Run, new: bool = False) -> Iterator[Graded]:
+def _kept(ready: _Ready, store: Store, run: Run, new: bool = False) -> Iterator[Graded]:
     while ready:
-        graded = ready.pop(0)
+        graded, there = ready.pop(0)
         whose = graded.student, graded.notebook, graded.exercise
-        if new or store.known(*whose, graded.key) != graded:
+        if new or (graded != there and store.known(*whose, graded.key) != graded):
             store.keep(graded)
             run.judged += 1
             run.fresh.add((graded.student, graded.notebook))
@@ -156,7 +158,7 @@ def _tasks(
     store: Store,
     pool: Judges,
     regrade: bool,
-    ready: list[Graded],
+    ready: _Ready,
     elsewhere: list[Submission],
 ) -> Iterator[Task | None]:
     """What is left to judge; verdicts that need no judging, or are there already, to `ready`.
@@ -174,7 +176,7 @@ def _tasks(
             data = submission.data()
         except Fault as fault:
             rows = not_judged(submission, names, fault, pool)
-            ready += [_or_earlier(row, store) for row in rows]
+            ready += [(_or_earlier(row, store), None) for row in rows]
             yield None
             continue
         keys = {name: key_of(data, name, pool) for name in names}
@@ -185,7 +187,8 @@ def _tasks(
                 elsewhere.append(submission)
                 continue
             known = _known(*asked)  # the run that had it may have come to an end since
-        ready += [replace(known[name], **submission.marks()) for name in names if name in known]
+        marks = submission.marks()
+        ready += [(replace(known[n], **marks), known[n]) for n in names if n in known]
         left = [name for name in names if name not in known]
         yield Task(submission, data, left) if left else None
 

@@ -40,6 +40,7 @@ from autograder.grading.submissions import Notebook, Submission, parse, read_byt
 from autograder.grading.timestamps import TIMESTAMP, timestamp
 from autograder.judge.judge import Graded
 from autograder.judge.sentences import Fault
+from autograder.lessons.catalogue import ROOT
 from course.engine.faults import Outcome
 
 _VERDICTS = "verdicts"
@@ -249,10 +250,11 @@ class Writer(Autograde):
     def _released(self, assignment: str, notebook: str) -> list[str]:
         """The markdown that we released: it may hold HTML, and a student's may not."""
         texts: list[str] = []
-        for step in (self.coursedir.release_directory, self.coursedir.source_directory):
-            path = Path(self.coursedir.format_path(step, ".", assignment), notebook + SUFFIX)
+        steps = self.coursedir.release_directory, self.coursedir.source_directory
+        folders = [self.coursedir.format_path(step, ".", assignment) for step in steps]
+        for folder in (*folders, ROOT / "notebooks"):  # the last one's have links to each other
             try:
-                cells = parse(read_bytes(path)).cells
+                cells = parse(read_bytes(Path(folder, notebook + SUFFIX))).cells
             except Fault:
                 continue
             texts += [cell.source for cell in cells if cell.kind == "markdown" and cell.source]

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from autograder.grading.database import INSTALL, said_by
+from autograder.grading.database import INSTALL, NO_ADDRESS, said_by
 from autograder.grading.names import clean, few
 from autograder.lessons.catalogue import stem_of_notebook
 
@@ -132,9 +132,8 @@ def address_of(url: str) -> Any:
         GradebookError: it is none.
     """
     from sqlalchemy.engine import make_url
-    from sqlalchemy.exc import ArgumentError
 
-    with contextlib.suppress(ArgumentError):
+    with contextlib.suppress(*NO_ADDRESS):
         address = make_url(url)
         kind = address.get_backend_name()
         if kind == "postgresql" or (kind == "sqlite" and address.database):

@@ -41,6 +41,8 @@ _LINE = "\n"
 #: Between looks at whether another run has written the reports.
 _LOOK_SECONDS = 0.1
 _FORBIDDEN = errno.EROFS, errno.EACCES, errno.EPERM
+#: PostgreSQL's codes for what a role may not do, or not see.
+_NOT_GRANTED = "42501", "3F000"
 SEED_FILE = ".seed"
 
 
@@ -109,10 +111,13 @@ class Store:
                     "lost."
                 ) from error
             if self._on_server and isinstance(error, SQLAlchemyError):
+                step = "Is the server there, and its address right?"
+                if getattr(getattr(error, "orig", None), "sqlstate", "") in _NOT_GRANTED:
+                    step = "Whoever owns the database makes the ledger, by grading once, and grants"
+                    step += " this role what docs/instructors.md lists (On a database server)."
                 raise StoreError(
                     f"The ledger of {self.out} is on a database server, which says: {detail}. "
-                    "What was written before is kept. Is the server there, and its address right? "
-                    "Then run the same command again."
+                    f"What was written before is kept. {step} Then run the same command again."
                 ) from error
             if isinstance(error, PermissionError) and (whose := self._others()):
                 raise StoreError(

@@ -894,6 +894,7 @@ def test_no_gradebook_has_what_is_held(tmp_path: Path, monkeypatch: pytest.Monke
         ("foo", "is no address of a gradebook"),
         ("sqlite://x.db", "expected sqlite:///gradebook.db (with three slashes)"),
         ("mysql://ada@x/class", "'mysql://ada@x/class' is no address of a gradebook"),
+        ("postgresql://ada@x:a/class", "is no address of a gradebook"),
         ("sqlite:////tmp", "/tmp is a folder: expected a gradebook's file"),
         ("sqlite:///nowhere/x.db", "There is no folder"),
         ("sqlite:///x.db", "`nbgrader generate_assignment LESSON --force --db sqlite:///x.db`"),
@@ -1146,6 +1147,16 @@ def test_a_judge_that_is_killed_as_it_reads_says_nothing_of_the_notebook(tmp_pat
     assert answer.fault is not None
     assert answer.fault.message_id == "judge_died"
     assert unknown.done
+
+
+def test_what_is_known_of_a_notebook_is_looked_up_once_and_not_by_exercise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(tmp_path / "in/vega_01_threads.ipynb", solved())
+    words = tmp_path / "in", "--out", tmp_path / "out", "--seed", "value:s"
+    assert run(*words) == grade.DONE
+    monkeypatch.delattr(Store, "known")
+    assert run(*words) == grade.DONE
 
 
 def test_a_judge_has_its_next_notebook_before_the_verdicts_of_the_last_are_kept(

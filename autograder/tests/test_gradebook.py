@@ -182,6 +182,16 @@ def test_nbgraders_command_fills_a_new_gradebook_too(desk: Desk, entered: Path) 
     assert desk.dump() == before
 
 
+def test_our_words_are_ours_where_they_link_to_other_lessons(desk: Desk) -> None:
+    name = f"{LESSON}.ipynb"  # as `release` gives it, and not nbgrader
+    put(desk.root / "submitted" / "deneb" / LESSON / name, (ROOT / "notebooks" / name).read_bytes())
+    assert desk.grade() == grade.DONE
+    made = nbformat.read(desk.root / "autograded" / "deneb" / LESSON / name, as_version=4)
+    words = [c.source for c in made.cells if c.cell_type == "markdown" and not c.metadata]
+    assert any("](00_start.ipynb)" in text for text in words)
+    assert not any(text.startswith("<pre") for text in words)
+
+
 def test_lateness_costs_its_share_of_a_mark_given_since(desk: Desk, tmp_path: Path) -> None:
     desk.hand_in("deneb")
     assert desk.grade() == grade.DONE

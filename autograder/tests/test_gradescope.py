@@ -115,7 +115,12 @@ def test_the_zip_holds_the_seed_for_its_owner_and_no_solution(tmp_path: Path, fo
         ({}, "holds no notebook"),
         ({"solution.pdf": b"%PDF"}, "holds no notebook"),
         ({"a.ipynb": solved(), "b.ipynb": solved("RACE")}, "Hand in one notebook"),
-        ({"a.ipynb": solved()}, "The notebook was read, and 5 exercises judged."),
+        ({"a.ipynb": notebook([cell("PASS", "transpose")])}, "is that of 03_shared_memory."),
+        ({"a.ipynb": solved()}, "a.ipynb was read, and 5 exercises judged."),
+        (
+            {f"{LESSON}.ipynb": solved(), "final.ipynb": solved("RACE")},
+            f"{LESSON}.ipynb was read, and 5 exercises judged.",
+        ),
     ],
 )
 def test_what_everybody_sees_at_once_is_whether_there_was_a_notebook(

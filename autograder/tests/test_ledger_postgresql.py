@@ -180,14 +180,17 @@ def test_a_commit_whose_answer_is_lost_is_not_made_twice(server: Server, tmp_pat
 def test_a_grader_needs_no_right_to_change_what_is_there(server: Server, tmp_path: Path) -> None:
     Store(tmp_path, server.url)
     with sql.create_engine(server.url).begin() as owner:
+        owner.exec_driver_sql("DROP ROLE IF EXISTS grader; CREATE ROLE grader LOGIN")
+    url = server.url.replace("ada:secret", "grader")
+    with pytest.raises(StoreError, match="grants this role what"):
+        Store(tmp_path / "other", url)
+    with sql.create_engine(server.url).begin() as owner:
         owner.exec_driver_sql(
-            "DROP ROLE IF EXISTS grader; CREATE ROLE grader LOGIN;"
             "GRANT SELECT, INSERT ON verdicts TO grader; GRANT ALL ON claims TO grader;"
             "GRANT SELECT ON ledger_version TO grader;"
             "GRANT USAGE ON SEQUENCE verdicts_id_seq TO grader;"
             "GRANT USAGE ON SCHEMA public TO grader"
         )
-    url = server.url.replace("ada:secret", "grader")
     kept = Store(tmp_path / "other", url)
     kept.keep(BASE)
     assert kept.ledger.claim("vega", "01_threads")
@@ -206,6 +209,7 @@ def test_a_grader_needs_no_right_to_change_what_is_there(server: Server, tmp_pat
         ("postgresql://ada:secret@127.0.0.1:1/class", "Is the server there"),
         ("mysql://ada@127.0.0.1/class", "expected postgresql://"),
         ("here", "expected postgresql://"),
+        ("postgresql://ada@127.0.0.1:port/class", "expected postgresql://"),
     ],
 )
 def test_what_is_no_server_is_a_sentence_and_not_remembered(
@@ -217,6 +221,24 @@ def test_what_is_no_server_is_a_sentence_and_not_remembered(
     Store(tmp_path).keep(BASE)
     with pytest.raises(StoreError, match="would begin anew elsewhere"):
         Store(tmp_path, "postgresql://ada@127.0.0.1:1/class")
+
+
+@pytest.mark.parametrize("encoding", ["SQL_ASCII", "LATIN1"])
+def test_a_database_without_unicode_keeps_each_sign_or_says_that_it_cannot(
+    server: Server, tmp_path: Path, encoding: str
+) -> None:
+    with sql.create_engine(server.url, isolation_level="AUTOCOMMIT").connect() as connection:
+        connection.exec_driver_sql(
+            f"CREATE DATABASE {encoding} ENCODING '{encoding}' TEMPLATE template0 LOCALE 'C'"
+        )
+    store = Store(tmp_path, f"{server.url.removesuffix('postgres')}{encoding.lower()}")
+    verdict = replace(BASE, student="天狼", text="✗")
+    if encoding == "LATIN1":
+        with pytest.raises(StoreError, match='no equivalent in encoding "LATIN1"'):
+            store.keep(verdict)
+    else:
+        store.keep(verdict)
+        assert store.all() == [verdict]
 
 
 @pytest.mark.slow

@@ -92,6 +92,8 @@ def test_no_page_is_wider_than_its_window(page: Browser, report: Path, width: in
     for path in (report / "report.html", *sorted((report / "report").rglob("*.html"))):
         looked_at(page, path, width)
         assert page.value("document.documentElement.scrollWidth") <= width, path
+        names = "[...document.querySelectorAll('th.student')].map(one => one.offsetWidth)"
+        assert page.value(f"Math.max(0, ...{names})") <= width / 2, path  # the points have the rest
 
 
 def test_on_paper_nothing_is_cut_off_and_no_filter_stands(page: Browser, report: Path) -> None:
