@@ -146,8 +146,10 @@ class Lowering:
         """Code that is typed and never executed: what it loads and stores is nobody's."""
         registers = self.registers
         self.registers = registers.apart()
-        yield
-        registers.version, self.registers = self.registers.version, registers
+        try:
+            yield
+        finally:
+            registers.version, self.registers = self.registers.version, registers
 
     def spend(self, work: int = 1) -> None:
         """Counts nodes that are lowered, and variables and values that are compared or copied.
