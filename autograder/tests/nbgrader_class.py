@@ -20,7 +20,7 @@ from sqlalchemy.engine import Engine
 
 from autograder.grading.names import clean
 from autograder.grading.nbgrader_glue import JudgedAutograde
-from autograder.judge import private
+from autograder.judge import overlay, private
 from autograder.proof.exploit import Exploit, grade_id
 from autograder.tests.exploit_class import (
     ROOT,
@@ -140,6 +140,7 @@ def school_of(
         config = settings(root, "*")
         config.JudgedAutograde.seed = str(_private_folder(root / HIDDEN, tried))
         config.JudgedAutograde.time_limit = seconds_each
+        stack.callback(overlay.use, None)  # of this process: another test has other ranges
         JudgedAutograde(coursedir=CourseDirectory(config=config), config=config).start()
         after = prints(root / "outside")
         touched = {
