@@ -135,9 +135,8 @@ class Lowering:
 
     def outcome(self, key: Any) -> bool | None:
         """How a condition ends, where a branch around has asked it or its opposite."""
-        found = None if key is None else self.outcomes.get(key)
-        if found is not None:
-            return found
+        if key is None or key in self.outcomes:
+            return self.outcomes.get(key)
         found = self.outcomes.get(opposite(key))
         return None if found is None else not found
 

@@ -324,6 +324,17 @@ known_to_a_helper_in_a_loop:
             v += load_at(x, i, n) * load_at(y, k, n)
         out[i] = v
 
+unknown_inside:
+    s = cuda.shared.array(128, float32)
+    t = cuda.threadIdx.x
+    s[t] = x[i]
+    cuda.syncthreads()
+    if s[t] > 200:
+        if s[127 - t] > 200:
+            v += y[i]
+        v += y[i] * 2
+    out[i] = v
+
 unchanged_by_two_loops:
     for k in range(x.size // 130):
         for q in range(y.size // 170):
