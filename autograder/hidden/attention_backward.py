@@ -49,7 +49,7 @@ _DEEP = {"q": uniform(16.0, 16.0), "k": _of_one_sum}
 _BETWEEN = (1.0025, 1.0038)
 _FIRST_ALONE = {"v": first_key(1.0, 1e-3, "near 0, except the first key's")}
 _COARSE_QUERIES: dict[str, Draw] = {
-    "q": uniform(*_BETWEEN), "k": uniform(-0.01, 0.01), "dout": uniform(0.5, 1.0), **_FIRST_ALONE
+    "q": uniform(*_BETWEEN), "k": uniform(-0.01, 0.01), "dout": uniform(*_BETWEEN), **_FIRST_ALONE
 }  # fmt: skip
 _COARSE_KEYS: dict[str, Draw] = _COARSE_QUERIES | {
     "q": uniform(-0.01, 0.01),
