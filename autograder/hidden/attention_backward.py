@@ -21,6 +21,8 @@ from course.exercises.attention_backward import (
     OPPOSED,
     TURNING_KEYS,
     TURNING_QUERIES,
+    first_key,
+    opposed,
     spread,
 )
 from course.spec.draws import FAINT, LARGE, Draw, described, uniform
@@ -41,6 +43,18 @@ def _of_one_sum(
 #: With D = 16 every score is -3,072 or 3,072: beyond any number that might stand for the lowest
 #: one, or for those that have no weight.
 _DEEP = {"q": uniform(16.0, 16.0), "k": _of_one_sum}
+
+#: bfloat16 rounds each of these to 1 or -1, by up to 0.4 %, and all terms of a gradient alike:
+#: weights are nearly equal, and only the first key's dp differs from delta.
+_BETWEEN = (1.0025, 1.0038)
+_FIRST_ALONE = {"v": first_key(1.0, 1e-3, "near 0, except the first key's")}
+_COARSE_QUERIES: dict[str, Draw] = {
+    "q": uniform(*_BETWEEN), "k": uniform(-0.01, 0.01), "dout": uniform(*_BETWEEN), **_FIRST_ALONE
+}  # fmt: skip
+_COARSE_KEYS: dict[str, Draw] = _COARSE_QUERIES | {
+    "q": uniform(-0.01, 0.01),
+    "k": opposed(*_BETWEEN, lambda _: slice(1, None), ", below zero except in the first row"),
+}
 
 
 def _tiled(
@@ -125,8 +139,12 @@ HIDDEN = {
     "flash_dkdv": (
         *_tiled(HALF_KV, TURNING_QUERIES),
         Draws(H=1, N=between(65, 120), D=64, causal=1, dtypes=HALF_KV, draws=CLIMBING),
+        Draws(H=1, N=between(33, 60), D=64, causal=0, dtypes=HALF_KV, draws=_COARSE_QUERIES),
     ),
-    "flash_dq": _tiled(HALF_Q, TURNING_KEYS, OPPOSED),
+    "flash_dq": (
+        *_tiled(HALF_Q, TURNING_KEYS, OPPOSED),
+        Draws(H=1, N=between(33, 60), D=64, causal=0, dtypes=HALF_Q, draws=_COARSE_KEYS),
+    ),
 }
 
 _D = "the task names its values, and 64 is the largest"

@@ -46,6 +46,8 @@ _BILLIONS = uniform(-1e9, 1e9)
 #: signs.
 _HALF_EPS, _FAINT_HALF = {"eps": 2.7e-7}, {"x": uniform(-1e-3, 1e-3), "w": spread(1.0)}
 _LAYERNORM = halves("x", "w", "b", "y")
+#: Few steps of float16 apart: it cannot hold their mean.
+_STEPS_OF_HALF = {"x": uniform(0.0, 2e-6), "b": _SMALL}
 _BACKWARD = halves("x", "w", "dy", "dx")
 
 
@@ -127,6 +129,7 @@ HIDDEN = {
         Draws(M=between(2, 7), D=_MIDDLE, draws={"x": _faint}, scalars=_EPS),
         Draws(M=between(8, 14), D=_LONG, draws={"x": SHIFTED}),
         Draws(M=2, D=_MIDDLE, dtypes=_LAYERNORM, draws=_FAINT_HALF, scalars=_HALF_EPS),
+        Draws(M=5, D=_MIDDLE, dtypes=_LAYERNORM, draws=_STEPS_OF_HALF, scalars=_HALF_EPS),
         Draws(M=between(2, 5), D=_LONG, dtypes=_LAYERNORM, draws={"x": WIDE}),
         # a row's sum passes what float16 holds
         Draws(M=between(2, 5), D=_LONG, dtypes=_LAYERNORM, draws={"x": NEAR_300}),

@@ -308,6 +308,9 @@ def _slips(*names: str) -> dict[str, Any]:
             q=q, weigh=lambda s, lse: np.exp(s * np.sqrt(q.shape[-1]) - lse), **of
         ),
         "D**0.5 in the place of D**-0.5": _by_the_root,
+        "dp scaled, and delta, which is subtracted from it, not": lambda q, delta, **of: _from_left(
+            q=q, delta=delta * np.sqrt(q.shape[-1]), **of
+        ),
         "delta added, where it is subtracted": lambda delta, **of: _from_left(delta=-delta, **of),
         "lse in the place of delta": lambda lse, delta, **of: _from_left(lse=lse, delta=lse, **of),
         "lse and delta looked up by key, where they are the query's": partial(
@@ -496,6 +499,10 @@ flash_lse = KernelExercise(
         "the maximum, and the sum's logarithm to the base 2": lambda q, k, v, causal: {
             **_forward(q, k, v, causal),
             "lse": _top(q, k, causal) + (_lse(q, k, causal) - _top(q, k, causal)) / np.log(2),
+        },
+        "a maximum that was never scaled, and the sum's logarithm": lambda q, k, v, causal: {
+            **_forward(q, k, v, causal),
+            "lse": _lse(q, k, causal) + (np.sqrt(q.shape[-1]) - 1) * _top(q, k, causal),
         },
         "the largest score in the place of lse": lambda q, k, v, causal: {
             **_forward(q, k, v, causal),

@@ -305,6 +305,13 @@ def view(tensor: torch.Tensor, name: str, args: Sequence[Any]) -> torch.Tensor:
     return _tried(getattr(tensor, name), *axes)
 
 
+def unpacked(tensor: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """What ``dk, dv = both`` makes of a tensor: a view for each index of its first axis."""
+    if not tensor.ndim or len(tensor) > MOST_ITEMS:
+        raise NotHere(f"a tensor is unpacked along its first axis, of at most {MOST_ITEMS}")
+    return tensor.unbind()
+
+
 def _of_another_type(tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     """The same bytes read as another type of the same size."""
     if dtype.itemsize != tensor.dtype.itemsize:

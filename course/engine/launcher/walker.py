@@ -174,6 +174,8 @@ class _Launcher(Calls):
 
     def store(self, target: ast.expr, value: Any) -> None:
         """Binds names; beside them, items of dicts and lists are assigned to."""
+        if isinstance(target, ast.Tuple | ast.List) and isinstance(value, torch.Tensor):
+            value = self.tried(target, tensors.unpacked, value)
         if isinstance(target, ast.Subscript):
             owner = self.value(target.value)
             if not isinstance(owner, dict):

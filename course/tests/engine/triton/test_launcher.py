@@ -166,6 +166,14 @@ def test_a_view_is_the_one_that_torch_gives_and_shares_its_memory(view):
     assert got.untyped_storage().data_ptr() == x.untyped_storage().data_ptr()
 
 
+def test_a_tensor_is_unpacked_into_views_of_its_first_axis():
+    x = matrix()
+    first, rest = walked("def f(x):\n    first, *rest = x\n    return first, rest", x)
+    assert torch.equal(first, x[0])
+    assert torch.equal(torch.stack(rest), x[1:])
+    assert first.untyped_storage().data_ptr() == x.untyped_storage().data_ptr()
+
+
 def test_statements_run_as_in_python():
     source = """
     def half(n, up: bool = True):
@@ -753,6 +761,7 @@ def test_what_python_works_out_and_the_walk_does_not_is_rejected(expression, mes
     [
         ("M, K, L = x.shape", "WRONG_ANSWER", "launcher_unpack", 2),
         ("M, K = y", "WRONG_ANSWER", "launcher_value", 2),
+        ("a, b = torch.empty((10**9, 0), device='cuda')", "REJECTED", "launcher_value", 2),
         ("for i in x:\n        pass", "REJECTED", "launcher_computes", 2),
         ("a = [i for i in x]", "REJECTED", "launcher_computes", 2),
         ("return sum(x)", "REJECTED", "launcher_computes", 2),
