@@ -49,7 +49,8 @@ def _noting(write: Callable[..., str]) -> Callable[..., str]:
 def _kernel(self: Any, function: Any, sig: Any) -> Any:
     """The kernel, where its text can be read."""
     name, (text,) = function.__name__, _written
-    file = f"<{name} of {self.py_func.__code__.co_filename}:{self.py_func.__code__.co_firstlineno}>"
+    code = self.py_func.__code__
+    file = f"{name} of {code.co_filename}:{code.co_firstlineno}, as Numba writes it"
     linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file
     names = function.__globals__
     exec(compile(text, file, "exec"), names)

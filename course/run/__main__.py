@@ -31,6 +31,7 @@ _NO_STAND_IN = (
 )
 _OF_A_MACHINE_WITHOUT_GPU = (
     "not compiled with CUDA",
+    "module 'torch._C' has no attribute",
     "dummy base class",
     "CUDA driver",
     "CUDA library",
@@ -117,6 +118,11 @@ def _refused(sentence: str) -> int:
 
 def _unreadable(file: str) -> str | None:
     """Why a file is no program, or None."""
+    if file.endswith(".ipynb") and Path(file).is_file():
+        return (
+            f"{file} is a notebook, and no program: `jupyter nbconvert --to script {file}` makes "
+            f"one of it."
+        )
     try:
         with tokenize.open(file) as opened:
             compile(opened.read(), file, "exec", dont_inherit=True)

@@ -9,8 +9,10 @@ import contextlib
 import functools
 import inspect
 import math
+import threading
 import time
 import warnings
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 from types import SimpleNamespace
@@ -39,7 +41,7 @@ from course.engine.simt.lowering.lower import Lowering
 from course.engine.simt.running.memory import initialised
 from course.notebook import numba_launches
 from course.run import autocast, generators, gpus
-from course.run.tensors import CUDA, OnCuda
+from course.run.tensors import CUDA, OnCuda, loading
 
 #: The version of CUDA that torch is said to be made for.
 _CUDA = "12.8"
@@ -271,6 +273,8 @@ _MADE: tuple[tuple[Callable[[], Any], str], ...] = (
         "reset_peak_memory_stats reset_max_memory_allocated",
     ),
     (lambda: True, "is_available is_initialized"),
+    (Counter, "memory_stats"),
+    (str, "memory_summary"),
     (bool, "is_current_stream_capturing"),
     (
         int,
@@ -321,6 +325,7 @@ def install(target: int) -> OnCuda:
         (triton.testing, {"do_bench": _do_bench, "do_bench_cudagraph": _do_bench}),
         (triton.testing.Mark, {"run": _first_of_each_line}),
         (BackwardCFunction, {"apply": _in(mode, BackwardCFunction.apply)}),
+        (threading.Thread, {"start": _starting(mode, threading.Thread.start)}),
         (numba.cuda, numbas := _of_numba(known)),
         (CUDADispatcher, {"compile": _compile, "specialize": lambda kernel, *args: kernel}),
         (CUDADispatcher, {name: _of_no_compiler(f"`kernel.{name}`") for name in _OF_KERNELS}),
@@ -381,6 +386,7 @@ def _of_torch(mode: OnCuda) -> dict[str, Any]:
 
     return {
         "compile": _as_written,
+        "load": loading(torch.load),
         "Generator": generators.Generator,
         "set_default_device": set_default_device,
         "get_default_device": lambda: mode.default,
@@ -435,6 +441,17 @@ def _in(mode: OnCuda, function: Callable[..., Any]) -> Callable[..., Any]:
             return function(*given, **named)
 
     return run
+
+
+def _starting(mode: OnCuda, start: Callable[[Any], None]) -> Callable[[Any], None]:
+    """Threads of the program's pass through the mode, too; the engine's own do not."""
+
+    def starts(thread: Any) -> None:
+        if not mode.is_paused:
+            thread.run = _in(mode, thread.run)
+        start(thread)
+
+    return starts
 
 
 def _of_torch_cuda(known: Any) -> dict[str, Any]:

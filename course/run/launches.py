@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Any
@@ -49,6 +50,7 @@ class Findings:
         self.faults: list[KernelFault] = []
         self.notes: dict[tuple[str, int | None], KernelFault] = {}
         self._go_on, self._tell, self._note = go_on, tell, note
+        self._one_at_a_time = threading.RLock()  # the program's threads launch, too
 
     def add(self, fault: KernelFault) -> None:
         """Tells of a fault, if nobody has."""
@@ -68,7 +70,7 @@ class Findings:
         __tracebackhide__ = True
         heard: list[KernelFault] = []
         try:
-            with heard_by(None if self._note is None else heard.append):
+            with self._one_at_a_time, heard_by(None if self._note is None else heard.append):
                 launch()
         except KernelFault as fault:
             _place(fault, function)

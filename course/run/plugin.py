@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -52,6 +53,14 @@ def pytest_runtestloop(session: pytest.Session) -> Iterator[None]:
     with measure(session.config.getoption("--gpu")) as traffic:
         session.config.stash[_found] = traffic
         yield
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    """Below a test that a kernel's mistake has failed: in which file, and what to do."""
+    made: Any = yield
+    if call.excinfo is not None and isinstance(call.excinfo.value, KernelFault):
+        made.get_result().sections.append(("the kernel", report.in_words(call.excinfo.value)))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -27,6 +27,7 @@ _THROWN_AWAY = "A kernel that throws away what it loads there runs with --unwrit
 _ONE_VALUE = "Where all of them store one value on purpose, --equal-stores noted calls it no race."
 #: What two stores say of themselves: a Numba kernel's, and a Triton program's.
 _STORES = ("write/write", "same_value", "stores to")
+_NO_STORES = ("loads", "load", "updates", "update")
 _POINTERS_IN_MEMORY = (
     "An address that the program keeps as a number, from `x.data_ptr()`, leads to x while x is "
     "there, and where x lies on the GPU."
@@ -52,7 +53,8 @@ def in_words(fault: KernelFault) -> str:
         lines.append(f"    {linecache.getline(fault.filename, fault.line).strip()}")
     if step:
         lines.append(step)
-    if fault.outcome is Outcome.RACE and {*_STORES} & {*map(str, fault.fields.values())}:
+    told = {*map(str, fault.fields.values())}
+    if fault.outcome is Outcome.RACE and told & {*_STORES} and not told & {*_NO_STORES}:
         lines.append(_ONE_VALUE)
     if fault.message_id == "tile_no_tensor":
         lines.append(_POINTERS_IN_MEMORY)

@@ -8,12 +8,15 @@ GPU, copies where a tensor would move, and answers "cuda:0" to who asks a tensor
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
+import functools
+import threading
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
 import torch
 from torch.overrides import TorchFunctionMode
+from torch.utils import _pytree
 
 from course.engine.simt.running.memory import initialised
 from course.engine.triton.running.space import Space
@@ -35,6 +38,10 @@ _MOVES_TO_ANOTHERS = frozenset({"to", "type_as"})
 _MOVES = frozenset({"cuda", "cpu"}) | _MOVES_TO_ANOTHERS
 
 
+class _Paused(threading.local):
+    times = 0
+
+
 class OnCuda(TorchFunctionMode):
     """Stands between a program and torch.
 
@@ -49,30 +56,35 @@ class OnCuda(TorchFunctionMode):
         self.marks = True
         self.default = CPU
         self.space = Space()
-        self._paused = 0
+        self._paused = _Paused()
 
     @contextlib.contextmanager
     def paused(self) -> Iterator[None]:
         """Inside, torch is torch: tensors lie where they lie."""
-        self._paused += 1
+        self._paused.times += 1
         try:
             yield
         finally:
-            self._paused -= 1
+            self._paused.times -= 1
 
     @contextlib.contextmanager
     def resumed(self) -> Iterator[None]:
         """Inside, code of the program's runs, which torch has called: it is as it was before."""
-        paused, self._paused = self._paused, 0
+        paused, self._paused.times = self._paused.times, 0
         try:
             with self:
                 yield
         finally:
-            self._paused = paused
+            self._paused.times = paused
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether torch is torch, in this thread."""
+        return bool(self._paused.times)
 
     def passes(self, storage: torch.UntypedStorage) -> bool:
         """Whether a storage is asked by torch itself, or lies where it does."""
-        return bool(self._paused or getattr(storage, "_course_host", not storage.nbytes()))
+        return bool(self.is_paused or getattr(storage, "_course_host", not storage.nbytes()))
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple = (), kwargs: dict[str, Any] | None = None
@@ -80,7 +92,7 @@ class OnCuda(TorchFunctionMode):
         """What torch gives, as a program with a GPU would see it."""
         kwargs = kwargs or {}
         name = getattr(func, "__name__", "")
-        if self._paused or name in _NAMES_A_DEVICE:
+        if self.is_paused or name in _NAMES_A_DEVICE:
             return func(*args, **kwargs)
         if name == "__get__":
             return self._attribute(func, args)
@@ -129,6 +141,9 @@ class OnCuda(TorchFunctionMode):
             return CUDA if lies_on_cuda(args[0]) else func(*args)
         if func == torch.Tensor.is_cuda.__get__:
             return lies_on_cuda(args[0])
+        if func == torch.Tensor.__cuda_array_interface__.__get__ and lies_on_cuda(args[0]):
+            let_out(args)
+            return numba_launches.STAND_INS["as_cuda_array"](args[0]).__cuda_array_interface__
         return func(*args)
 
 
@@ -209,6 +224,20 @@ def _device_of(value: Any) -> torch.device | None:
     if value.type == "cuda" and value.index:
         raise RuntimeError(f"There is one GPU here, cuda:0, and no {value}.")
     return value
+
+
+def loading(load: Callable[..., Any]) -> Callable[..., Any]:
+    """`torch.load`: tensors lie where they are mapped to, or else on the GPU."""
+
+    @functools.wraps(load)
+    def loads(file: Any, map_location: Any = None, *args: Any, **options: Any) -> Any:
+        device = _device_of(map_location)
+        found = load(file, CPU if device else map_location, *args, **options)
+        for tensor in _tensors(_pytree.tree_leaves(found) if device == CPU else ()):
+            _mark(tensor, on_cuda=False, pinned=False)
+        return found
+
+    return loads
 
 
 def _widened(value: Any) -> Any:

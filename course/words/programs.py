@@ -32,6 +32,10 @@ PROGRAMS = {
         next="It may well run on a GPU. Here, write the line another way, with numbers and "
         "elements of arrays."
     ),
+    "timed_out": WORDS["timed_out"]._replace(
+        next="Does the loop's condition ever become false, and what changes it? A loop that only "
+        "is long runs here with a smaller size, or with its work spread over more threads."
+    ),
     "rejected_name": Words(
         "`{name}` cannot be used in a kernel here|: it is {got}|.",
         "Pass it to the kernel as an argument, or make it a number.",

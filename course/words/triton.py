@@ -15,8 +15,8 @@ TILE: dict[str, tuple[str, str]] = {
         "lessons, 00 to 05, work everywhere.",
     ),
     "unknown_target": (
-        "`target={target}` names no GPU that launches can be measured for.",
-        "Choose one of {targets}, or leave `target` out.",
+        "`target={target}` names no GPU that launches can be measured for: these are {targets}.",
+        "Choose one of these, or leave `target` out.",
     ),
     "tile_not_a_launcher": (
         "`{name}` is a kernel, and a launcher is asked for: a plain function that takes the "

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from course.engine.faults import KernelFault, Outcome
+from course.run import report
 from course.run.__main__ import main
 
 ROOT = Path(__file__).parents[3]
@@ -138,6 +140,7 @@ def test_stores_to_one_place_are_a_race_where_they_differ_or_nothing_is_said(whi
     [
         ("import torch\ntorch.distributed.init_process_group('nccl')", "(torch.distributed, nccl)"),
         ("import torch\ntorch.cuda.MemPool()", "in a way that has no stand-in here"),
+        ("import torch\ntorch._C._scatter()", "in a way that has no stand-in here"),
         ("import sys\nsys.exit('no data')", "no data\n"),
         (
             "from numba import cuda\n@cuda.jit\ndef f(x):\n    x[0] = 1\nf.inspect_asm()",
@@ -310,12 +313,16 @@ def test_arrays_of_other_libraries_are_taken_where_they_tell_their_place(tmp_pat
         "own, y = Own(whole[::2]), cuda.device_array(4, np.float32)\n"
         "double[1, 4](own, y)\n"
         "double[1, 4](y, cuda.as_cuda_array(own))\n"
+        "of_torch = torch.empty(4, device='cuda')\n"
+        "double[1, 4](own, Own(of_torch))\n"
         "there = torch.as_tensor(whole)\n"
         "there += 1\n"
         "print(cuda.is_cuda_array(own), whole.copy_to_host().tolist(), there.device)\n"
+        "print(of_torch.tolist())\n"
     )
     done = ran("program.py", folder=tmp_path)
     assert "True [1.0, 2.0, 9.0, 4.0, 17.0, 6.0, 25.0, 8.0] cuda:0" in done.stdout, done.stderr
+    assert "[0.0, 16.0, 32.0, 48.0]" in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -323,6 +330,7 @@ def test_arrays_of_other_libraries_are_taken_where_they_tell_their_place(tmp_pat
     [
         ("none.py", None, "cannot be read: No such file or directory."),
         (".", None, "cannot be read: Is a directory."),
+        ("lesson.ipynb", b"{}", "a notebook, and no program: `jupyter nbconvert --to script "),
         ("half.py", b"x = 1\ndef f(:\n", "half.py:2: this is no Python: invalid syntax."),
         ("binary.py", b"\0\xff", "is no Python"),
         ("hex.py", b"# coding: hex\n", "is no Python: 'hex' is not a text encoding"),
@@ -337,6 +345,36 @@ def test_a_file_that_is_no_program_is_told_in_a_sentence(
         (tmp_path / file).write_bytes(text)
     assert main([str(tmp_path / file)]) == 2
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_threads_of_a_program_find_the_gpu_too(tmp_path) -> None:
+    (tmp_path / "program.py").write_text(
+        "import threading, torch, triton, triton.language as tl\n"
+        "from torch.utils.data import DataLoader\n\n"
+        "@triton.jit\ndef fill(x):\n    tl.store(x, 1)\n\n"
+        "def work():\n    x = torch.zeros(1, device='cuda')\n    fill[(1,)](x)\n"
+        "    print(f'{x.tolist()} {x.device}\\n', end='')\n\n"
+        "both = [threading.Thread(target=work) for _ in range(2)]\n"
+        "[one.start() for one in both]\n[one.join() for one in both]\n"
+        "for x in DataLoader(torch.ones(2), 2, num_workers=1, pin_memory=True):\n"
+        "    fill[(1,)](x)\n"
+        "print(torch.cuda.memory_stats()['allocated_bytes.all.peak'])\n"
+        "print(torch.cuda.memory_summary())\n"
+    )
+    done = ran("program.py", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("[1.0] cuda:0") == 2
+    assert "fill (program.py), 3 launches" in done.stdout
+
+
+def test_a_next_step_is_one_that_fits() -> None:
+    raced = {"array": "x", "index": 0, "program": 0, "doing": "stores to", "other": "program 1"}
+    for other, one_value in (("stores to", True), ("loads", False)):
+        fault = KernelFault(Outcome.RACE, "tile_race", None, other_doing=other, **raced)
+        assert ("--equal-stores noted" in report.in_words(fault)) == one_value
+    late = KernelFault(Outcome.TIMED_OUT, "timed_out", None, steps=9, thread=0, block=0)
+    assert "runs here with a smaller size" in report.in_words(late)
 
 
 def test_of_a_command_without_a_program_the_program_alone_is_asked_for(capsys) -> None:
@@ -368,6 +406,7 @@ def test_a_programs_tests_find_a_gpu_and_fail_by_a_kernels_mistake(tmp_path) -> 
     assert done.returncode == 1
     assert "1 failed, 1 passed" in done.stdout
     assert "KernelFault: OUT_OF_BOUNDS: line 11: Program 0 loads from x_ptr[100]" in done.stdout
+    assert "\nwrong.py:11: shift: OUT OF BOUNDS: Program 0 loads" in done.stdout
     assert "shift (wrong.py), 1 launch" in done.stdout
 
 

@@ -1,10 +1,12 @@
 """Where a program believes its tensors to lie, and what in them nobody has written."""
 
+import io
+
 import pytest
 import torch
 
 from course.engine.triton.running.tensors import unwritten
-from course.run.tensors import CPU, CUDA, OnCuda, within_reach
+from course.run.tensors import CPU, CUDA, OnCuda, loading, within_reach
 
 
 def test_a_tensor_lies_where_the_program_has_put_it() -> None:
@@ -40,6 +42,15 @@ def test_an_address_is_the_gpus_where_a_tensor_lies_there() -> None:
         with mode.paused():
             assert there.data_ptr() == there.numpy().ctypes.data
             assert [one.shape for one in mode.space.asked()] == [(6,), (4,)]
+
+
+def test_a_file_is_loaded_to_where_the_program_maps_it() -> None:
+    with OnCuda():
+        torch.save({"x": torch.ones(2, device="cuda")}, file := io.BytesIO())
+        for place in (CPU, CUDA, "cuda"):
+            file.seek(0)
+            found = loading(torch.load)(file, map_location=place)["x"]
+            assert (found.device, found.tolist()) == (torch.zeros(1, device=place).device, [1, 1])
 
 
 def test_a_norm_of_halves_adds_up_in_float32_as_on_a_gpu() -> None:

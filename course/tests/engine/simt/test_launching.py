@@ -2,6 +2,7 @@
 
 import math
 import threading
+from pathlib import Path
 
 import numba
 import numpy as np
@@ -185,6 +186,9 @@ def test_ufuncs_for_the_gpu_broadcast_choose_an_overload_and_are_measured():
     with course.measure() as traffic:
         assert (add(rows, column) == rows + 1).all()
     assert (traffic.launches, traffic.stores.lane_bytes) == (1, 24)
+    ((_, file),) = traffic.by_kernel()
+    assert Path(file).name.startswith("test_launching.py:")
+    assert file.endswith(", as Numba writes it")
     assert add(np.arange(3), 4).tolist() == [4, 5, 6]
     there = cuda.to_device(rows)
     assert add(there, column[0, 0], out=there) is not None
