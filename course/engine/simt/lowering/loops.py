@@ -345,8 +345,8 @@ def _loop(
 
     `head` lowers what each turn starts with; `sure` says that there is a first turn, and `even`
     that all threads make equally many; `unroll` how the compiler unrolls the loop;
-    `keeps_registers` that a turn finds in registers
-    what the one before has loaded from shared memory. `make` gets the last turn's test.
+    `keeps_registers` that a turn finds in registers what the one before has loaded from shared
+    memory. `make` gets the last turn's test.
     """
     registers = low.registers
     registers.pending.clear()

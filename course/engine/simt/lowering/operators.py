@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from course.engine.faults import rejected_syntax
-from course.engine.simt.lowering.branches import common
+from course.engine.simt.lowering.branches import common, loads_made
 from course.engine.simt.lowering.complex_numbers import is_complex, operate
 from course.engine.simt.lowering.expr import (
     UNKNOWN,
@@ -370,12 +370,11 @@ def boolop(low: Lowering, node: ast.BoolOp) -> Expr:
 
 def _counted_behind(value: Expr, head: list[Count]) -> Expr:
     """A value, behind which loads are counted that move up to there."""
-    work_out = value.run
+    work_out, behind = value.run, loads_made(head)
 
     def run(lanes: Lanes) -> Any:
         found = work_out(lanes)
-        for count in head:
-            count(lanes)
+        behind(lanes)
         return found
 
     return replace(value, run=run)
