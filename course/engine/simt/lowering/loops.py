@@ -139,7 +139,7 @@ def _over_range(low: Lowering, node: ast.For, name: str, bounds: list[Expr]) -> 
         head,
         stored_names(node.body) | {name},
         bool(known_turns),
-        "" if known_turns is not None else unroll,
+        turns.Unroll() if known_turns is not None else unroll,
         lambda _, code: turns.for_loop(code, name, type_, runs),
         keeps_registers=short,
         even=all(one_for_all(bound.key) for bound in bounds),
@@ -208,7 +208,7 @@ def _one_by_one(low: Lowering, node: ast.For, name: str, values: list[Expr]) -> 
         head,
         stored_names(node.body) | {name},
         bool(values),
-        "",
+        turns.Unroll(),
         lambda _, code: turns.for_each(code, name, runs),
         keeps_registers=True,
     )
@@ -245,7 +245,7 @@ def while_loop(low: Lowering, node: ast.While) -> Statement:
         return _in_order(low, with_else(low, node))
     counts = counting(node)
     names = stored_names(node.body)
-    unroll = ""
+    unroll = turns.Unroll()
     if counts is not None:
         start = low.frame.env.get(counts.name)
         unroll = unroll_mode(
@@ -336,7 +336,7 @@ def _loop(
     head: Callable[[Lowering], Callable[[Lanes], Any] | None],
     names: set[str],
     sure: bool,
-    unroll: str,
+    unroll: turns.Unroll,
     make: Callable[[Any, turns.LoopCode], Statement],
     keeps_registers: bool = False,
     even: bool = False,
@@ -356,7 +356,7 @@ def _loop(
         dict(low.frame.env),
         {k: h for k, h in registers.held.items() if h.loop is None and h.half is None},
         registers.version,
-        bool(unroll),
+        unroll.by > 1,
     )
     entry.types = {n: entry.env[n].type for n in names if n in entry.env}
     low.registers.depth += not sure

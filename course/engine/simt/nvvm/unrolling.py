@@ -1,8 +1,9 @@
 """What the compiler makes of a loop, read off its syntax: how it counts, how it unrolls.
 
-NVVM unrolls an innermost loop by four, with the turns that remain before or behind; lanes of
-one warp that turn differently often are then in different parts at a time. A short loop of a
-known number of turns is written out. Both were read off an H200 (`course/tests/engine/hardware`).
+NVVM unrolls a small innermost loop by four or two, with the turns that remain before or behind;
+lanes of one warp that turn differently often are then in different parts at a time. A short loop
+of a known number of turns is written out. Both were read off an H200
+(`course/tests/engine/hardware`).
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from typing import Any
 
 from course.engine.simt.lowering.signatures import Function
 from course.engine.simt.lowering.types import ArrayType, is_integer
+from course.engine.simt.nvvm.size import unrolled_by
+from course.engine.simt.running.turns import Unroll
 from course.plain.evaluator import is_name
 from course.plain.trees import nodes, walk
 
@@ -74,23 +77,23 @@ def counting(node: ast.While) -> Counting | None:
 
 def unroll_mode(
     node: ast.For | ast.While, function: Function, env: Mapping[str, Any], constant_start: bool
-) -> str:
-    """'remainder last', 'remainder first', or '' for a loop that is not unrolled by four.
+) -> Unroll:
+    """How a loop is unrolled whose number of turns is not known.
 
     The remainder comes last where some whole number of the loop starts from a constant.
     """
     for inner in nodes(node.body, ast.AST):
         if isinstance(inner, ast.Break | ast.Return | ast.While):
-            return ""
+            return Unroll()
         if isinstance(inner, ast.For) and not _constant_range(inner, function):
-            return ""
+            return Unroll()
         if isinstance(inner, ast.Call) and _keeps_whole(inner, function):
-            return ""
+            return Unroll()
     counts_from_constant = constant_start or any(
         name in env and isinstance(env[name].const, int) and is_integer(env[name].type)
         for name in stored_names(node.body)
     )
-    return "remainder last" if counts_from_constant else "remainder first"
+    return Unroll(unrolled_by(node, function), not counts_from_constant)
 
 
 def leaves_late(node: ast.If, loop: ast.For | ast.While | None, function: Function) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,7 +13,14 @@ from course.engine.simt.lowering.types import Scalar, numpy_dtype
 from course.engine.simt.running.control import Loop, LoopCasts, Run, merge, run_late
 from course.engine.simt.running.lanes import Lanes, Statement
 
-UNROLLED_TURNS = 4  # by which NVVM unrolls an innermost loop
+UNROLLED_TURNS = 4  # by which NVVM unrolls an innermost loop that is small
+
+
+class Unroll(NamedTuple):
+    """How many turns of a loop the compiler writes as one, and whether the rest comes first."""
+
+    by: int = 1
+    rest_first: bool = False
 
 
 @dataclass(frozen=True)
@@ -31,7 +38,7 @@ class LoopCode:
     body: list[Statement]
     names: list[str]
     casts: LoopCasts
-    unroll: str
+    unroll: Unroll
 
 
 def _turn(lanes: Lanes, loop: Loop, code: LoopCode) -> None:
@@ -95,19 +102,19 @@ def _turns(
         turn += 1
 
 
-def _parts(count: np.ndarray, unroll: str) -> list[tuple[np.ndarray, np.ndarray]]:
+def _parts(count: np.ndarray, unroll: Unroll) -> list[tuple[np.ndarray, np.ndarray]]:
     """(turns, first turn) of each part of a loop, lane by lane.
 
-    The compiler unrolls an innermost loop by four: the lanes of a warp go together through
-    their whole fours, and apart through the one to three turns that remain, before or after.
+    The lanes of a warp go together through the turns that are written as one, and apart through
+    those that remain, before or after.
     """
-    fours = count // UNROLLED_TURNS * UNROLLED_TURNS
-    rest = count - fours
-    if unroll == "remainder last":
-        return [(fours, 0 * count), (rest, fours)]
-    if unroll == "remainder first":
-        return [(rest, 0 * count), (fours, rest)]
-    return [(count, 0 * count)]
+    if unroll.by == 1:
+        return [(count, 0 * count)]
+    rest = count % unroll.by
+    whole = count - rest
+    if unroll.rest_first:
+        return [(rest, 0 * count), (whole, rest)]
+    return [(whole, 0 * count), (rest, whole)]
 
 
 def _counted_turns(

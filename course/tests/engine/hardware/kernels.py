@@ -2,6 +2,7 @@
 
 from . import (
     access,
+    algorithms,
     apart,
     arrays,
     atomics,
@@ -31,6 +32,7 @@ MERGING = (merge_stores, merge_loops, merge_branches, merge_values)
 BOOKS = (
     *(
         access,
+        algorithms,
         apart,
         shapes,
         shared,

@@ -3,6 +3,8 @@
 
 from numba import cuda, float32
 
+from course.tests.written import module_of
+
 from .cases import Book, blank, ints, zeros
 
 book = Book()
@@ -222,3 +224,44 @@ def lane_sum(x, count, lane):
 
 
 FLAT = 32 * 24
+
+#: By name: a statement of a loop's, how often it stands there, and in which of them `@` is which.
+GROWING = {
+    "products": ("v = v * float32(1.5) + float32(@)", (5, 15, 25, 50)),
+    "choices": ("v = v if v > @ else v + float32(2)", (4, 12, 18, 32)),
+    "branches": ("if v > @:\n                v += y[k * 32 + @]", (2, 5, 8, 12)),
+    "exponentials": ("v = math.exp(v * float32(0.1)) + float32(@)", (1, 2, 3, 6)),
+    "logarithms": ("v = math.log(v + float32(20)) + float32(@)", (1, 2, 3)),
+    "sines": ("v = math.sin(v) + float32(@)", (1,)),
+    "quotients": ("v = v / (v + float32(99.5)) + float32(@)", (3, 8, 12, 24)),
+    "places": ("v += x[(k + @) % 12 * 32]", (1, 2, 4, 8)),
+    "rows": ("v += y[k * @ + i % 7]", (2, 6, 10, 16)),
+    "stores": ("z[i, k % 4] = v + @", (1, 3)),
+}
+GROWN = """import math
+from numba import cuda, float32
+
+@cuda.jit
+def unroll_{}(x, y, z, trips, out):
+    i = cuda.grid(1)
+    if i < out.size:
+        total = float32(0)
+        for k in range(trips[i]):
+            v = x[k * 32 + i % 32]
+{}
+            total += v
+        out[i] = total
+"""
+
+
+def with_more():
+    return ints(1, FLAT), ints(4, FLAT), blank(N, 4), trips(2, LIMIT), blank(N)
+
+
+for kind, (statement, counts) in GROWING.items():
+    for count in counts:
+        name = f"{count}_{kind}"
+        lines = [" " * 12 + statement.replace("@", str(at)) for at in range(count)]
+        source = GROWN.format(name, "\n".join(lines))
+        written = (2, 4) if kind == "stores" else 4
+        book.add(vars(module_of(name, source))[f"unroll_{name}"], with_more, written)
