@@ -42,6 +42,8 @@ def if_else(low: Lowering, node: ast.If) -> Statement:
     entry = dict(low.frame.env)
     held, where = low.registers.snapshot(), low.held_where
     known = low.outcome(condition.key)
+    if isinstance(condition.const, bool):
+        known = condition.const
     if known is not None:
         return _foregone(low, node, condition, entry, known)
     low.registers.depth += 1

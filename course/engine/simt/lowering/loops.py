@@ -121,7 +121,9 @@ def _over_range(low: Lowering, node: ast.For, name: str, bounds: list[Expr]) -> 
     start, type_ = bounds[0], bounds[0].type
     constant = all(isinstance(b.const, int) for b in bounds)
     known_turns = range(*[int(b.const) for b in bounds]) if constant and bounds[-1].const else None
-    if known_turns is not None and full_turns(node, turns.length(known_turns), low.frame.env):
+    if known_turns is not None and full_turns(
+        node, turns.length(known_turns), low.frame.function, low.frame.env
+    ):
         return _turn_by_turn(low, node, name, [converted(number(v), type_) for v in known_turns])
     runs = [bound.run for bound in bounds]
     unroll = unroll_mode(node, low.frame.function, low.frame.env, isinstance(start.const, int))

@@ -13,11 +13,14 @@ from collections.abc import Iterator, Sequence
 
 from course.engine.simt.lowering.signatures import Function
 from course.engine.simt.running.turns import length
+from course.plain.arithmetic import NoValue
 from course.plain.evaluator import Evaluator, is_name
 from course.plain.trees import nodes, walk
 
 #: A loop is unrolled by four, or by two, up to this size, and else not at all.
 MOST_BY_FOUR, MOST_BY_TWO = 46, 88
+#: A loop of a known number of turns is written out up to this size of all of them.
+MOST_WRITTEN_OUT, MOST_LOOKED_AT = 420, 10
 #: A pointer and what lies there; a further dimension of it; whether a computed index is negative.
 _ELEMENT, _DIMENSION, _SIGN = 2, 2, 3
 #: By a number that the compiler knows: by another, it asks whether that is 0.
@@ -32,6 +35,19 @@ _CALLS = {
 }
 
 
+def written_out(loop: ast.For, turns: int, function: Function) -> bool:
+    """Whether NVVM writes all turns of a loop out, whose number it knows.
+
+    Of a few it looks at what becomes a constant then, and takes up to four times as much.
+    """
+    changed = _stored([loop])
+    size = max(_size(loop.body, changed, function), 1)
+    if turns <= MOST_LOOKED_AT:
+        left = max(_size(loop.body, changed - _stored([loop.target]), function), 1)
+        return turns * left <= MOST_WRITTEN_OUT * min(size / left, 4)
+    return turns * size <= MOST_WRITTEN_OUT
+
+
 def unrolled_by(loop: ast.For | ast.While, function: Function) -> int:
     """How many turns of an innermost loop NVVM writes as one: four, two or one."""
     size = _size(loop.body, _stored([loop]), function)
@@ -43,7 +59,7 @@ def _size(body: Sequence[ast.stmt], changed: set[str], function: Function) -> fl
     found, known = 0.0, dict[str, set[str]]()
     stores = any(isinstance(n.ctx, ast.Store) for n in nodes(body, ast.Subscript))
     for part in _in_order(body):
-        if isinstance(part, ast.For):  # a short one, which is written out before
+        if isinstance(part, ast.For):  # a short one is written out before
             inner = _size(part.body, _stored([part]), function)
             found += _turns(part, function) * inner
             continue
@@ -98,13 +114,16 @@ def _stored(body: Sequence[ast.AST]) -> set[str]:
 
 
 def _turns(loop: ast.For, function: Function) -> int:
-    """Of a loop over a tuple or a range of constants."""
+    """Of a loop over a tuple or a range of constants; 1 of another, which stands there once."""
     if isinstance(loop.iter, ast.Tuple):
         return len(loop.iter.elts)
     if not (isinstance(loop.iter, ast.Call) and is_name(loop.iter.func, "range")):
         return 1
-    names = {n.id: function.lookup(n.id) for a in loop.iter.args for n in nodes(a, ast.Name)}
-    return length(range(*map(Evaluator(names).value, loop.iter.args)))
+    try:
+        names = {n.id: function.lookup(n.id) for a in loop.iter.args for n in nodes(a, ast.Name)}
+        return length(range(*map(Evaluator(names).value, loop.iter.args)))
+    except (KeyError, NoValue, TypeError, ValueError):
+        return 1
 
 
 def _callee(node: ast.AST, function: Function) -> Function | None:

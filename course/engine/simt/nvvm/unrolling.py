@@ -15,13 +15,11 @@ from typing import Any
 
 from course.engine.simt.lowering.signatures import Function
 from course.engine.simt.lowering.types import ArrayType, is_integer
-from course.engine.simt.nvvm.size import unrolled_by
+from course.engine.simt.nvvm.size import unrolled_by, written_out
 from course.engine.simt.running.turns import Unroll
 from course.plain.evaluator import is_name
 from course.plain.trees import nodes, walk
 
-MOST_WRITTEN_NODES = 3000  # a loop is written out up to this size
-MOST_WRITTEN_TURNS = 32
 #: calls that all lanes of a warp must make together: a loop with one keeps its turns whole
 _TOGETHER = ("sync", "shfl", "ballot", "all_sync", "any_sync", "activemask", "match")
 
@@ -113,19 +111,19 @@ def leaves_late(node: ast.If, loop: ast.For | ast.While | None, function: Functi
     return not any(_acts(call) for call in calls if ast.unparse(call.func) != "range")
 
 
-def full_turns(node: ast.For, turns: int, env: Mapping[str, Any]) -> bool:
+def full_turns(node: ast.For, turns: int, function: Function, env: Mapping[str, Any]) -> bool:
     """Whether a loop of known turns is written out turn by turn.
 
     That matters only where the turns load the same elements of global memory.
     """
-    if not 0 < turns <= MOST_WRITTEN_TURNS:
-        return False
     inside = nodes(node.body, ast.AST)
-    if turns * len(inside) > MOST_WRITTEN_NODES:
+    if not turns or any(
+        isinstance(n, ast.Break | ast.Continue | ast.Return | ast.While) for n in inside
+    ):
         return False
-    if any(isinstance(n, ast.Break | ast.Continue | ast.Return | ast.While) for n in inside):
+    if not any(isinstance(n, ast.Subscript) and _is_global(n.value, env) for n in inside):
         return False
-    return any(isinstance(n, ast.Subscript) and _is_global(n.value, env) for n in inside)
+    return written_out(node, turns, function)
 
 
 def unused_names(body: list[ast.stmt]) -> set[str]:

@@ -265,3 +265,19 @@ for kind, (statement, counts) in GROWING.items():
         source = GROWN.format(name, "\n".join(lines))
         written = (2, 4) if kind == "stores" else 4
         book.add(vars(module_of(name, source))[f"unroll_{name}"], with_more, written)
+
+#: By name: a statement in a loop of a known number of turns, and how many.
+WRITTEN = {
+    "quarters": ("total += x[i + k // 8] * y[k % 4]", (8, 16, 24)),
+    "exponentials_of_few": ("total = total + math.exp(x[i + k // 4]) * y[k % 3]", (6, 12)),
+    "halves": ("if k % 8 < 5:\n                total += x[i + k // 8]", (8, 16, 24)),
+    "eighths": ("total += x[i + k // 8]", (16, 24, 32, 48)),
+}
+for kind, (statement, counts) in WRITTEN.items():
+    for count in counts:
+        name = f"{count}_{kind}"
+        source = GROWN.format(name, " " * 12 + statement).replace("trips[i]", str(count))
+        source = source.replace("            v = x[k * 32 + i % 32]\n", "").replace(
+            " += v", " += 1"
+        )
+        book.add(vars(module_of(name, source))[f"unroll_{name}"], with_more, 4)
