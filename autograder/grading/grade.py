@@ -225,13 +225,13 @@ def _graded(args: argparse.Namespace) -> int:
             f"{few(list(map(str, args.paths)), _NAMED)} does not exist. Check the path, then "
             "grade again."
         )
+    overlay.use(chosen_folder(args.seed), args.unit or "")
+    roster = class_roster(args.roster)
+    asked = Asked(_stem(args.lesson), args.student or "", roster, _options(args))
     store = _store(args)
     run.notes += store.notes
     seed = chosen_seed(args.seed, store)
     run.notes += guessable(seed)
-    overlay.use(chosen_folder(args.seed), args.unit or "")
-    roster = class_roster(args.roster)
-    asked = Asked(_stem(args.lesson), args.student or "", roster, _options(args))
     limits = Limits(args.time_limit, int(args.memory_limit * 2**20))
     with store.explained():
         called = pseudonyms(store.out) if args.anonymous else None
