@@ -42,7 +42,7 @@ from autograder.grading.names import clean, few
 from autograder.grading.opened import GradebookError, require_gradebook
 from autograder.grading.roster import Roster, RosterError, class_roster
 from autograder.grading.seeds import UsageError, chosen_folder, chosen_seed, guessable
-from autograder.grading.store import Store, StoreError
+from autograder.grading.store import Store, StoreError, is_graded
 from autograder.grading.submissions import Submission
 from autograder.judge import overlay
 from autograder.judge.judge import CHECK, Graded, seed_id
@@ -312,8 +312,11 @@ def _store(args: argparse.Namespace) -> Store:
         return Store(args.out, args.ledger)
     if not args.regrade:
         raise UsageError("--dry-run says what --regrade would change: give both.")
-    if not args.out.is_dir():
-        raise UsageError(f"There is no folder {args.out}, and so no verdict to compare with.")
+    if not is_graded(args.out):
+        raise UsageError(
+            f"There is no ledger in {args.out}, and so no verdict to compare with. --out names the "
+            "folder of the grades."
+        )
     return DryStore(args.out)
 
 
