@@ -28,6 +28,7 @@ from autograder.grading.claims import without_collisions
 from autograder.grading.class_list import said_of_class
 from autograder.grading.collect import find
 from autograder.grading.dry_run import DryStore, changes, told
+from autograder.grading.files import write
 from autograder.grading.judging import (
     Run,
     exercises_of,
@@ -261,7 +262,7 @@ def _graded(args: argparse.Namespace) -> int:
     if not run.done:
         if not (run.problems or run.notes):
             print("There is nothing to grade.", file=sys.stderr)
-        _say_sentences(run, args, store)
+        say_sentences(run, args.out, args.anonymous)
         return CANNOT
     if isinstance(store, DryStore):
         compared = changes(judged, store)
@@ -270,7 +271,7 @@ def _graded(args: argparse.Namespace) -> int:
         for line in told(compared, map(called or str, store.students())):
             print(plain(line))
         run.problems += judges_failures(run.failed)
-        _say_sentences(run, args, store)
+        say_sentences(run, args.out, args.anonymous)
         return NOT_ALL if run.problems else DONE
     own = run.among(rows)
     show([without_name(row, called) for row in own] if called else own)
@@ -282,7 +283,7 @@ def _graded(args: argparse.Namespace) -> int:
         lessons = {row.notebook for row in own}
         run.notes += said_of_class(args.gradebook, lessons, everybody)
     _say(run, args.out, len(rows))
-    _say_sentences(run, args, store)
+    say_sentences(run, args.out, args.anonymous)
     return NOT_ALL if run.problems else DONE
 
 
@@ -472,16 +473,17 @@ def _say(run: Run, out: Path, total: int) -> None:
     print(f"  {out / 'verdicts.csv'}  a row a verdict; verdicts.json and verdicts.jsonl as well")
 
 
-def _say_sentences(run: Run, args: argparse.Namespace, store: Store) -> None:
+def say_sentences(run: Run, out: Path, anonymous: bool) -> None:
     """Problems and notes; without names they go to a file, for they say whom they are about."""
     from autograder.grading.table import plain
 
     said = [plain(sentence) for sentence in (*run.problems, *run.notes)]
-    if args.anonymous and said:
+    if anonymous and said:
+        notes = out / NOTES
         try:
-            notes = store.write(NOTES, "".join(f"{sentence}\n" for sentence in said))
+            write(notes, (f"{one}\n".encode("utf-8", "backslashreplace") for one in said))
             said = [f"{counted(len(said), 'sentence')} that may name students: {notes}."]
-        except StoreError as error:
-            said = [str(error)]
+        except OSError as error:
+            said = [f"Cannot write {notes}: {error.strerror}."]
     for sentence in said:
         print(sentence, file=sys.stderr)

@@ -23,7 +23,7 @@ from autograder.grading.anonymous import pseudonyms, without_texts
 from autograder.grading.children import in_children
 from autograder.grading.database import has_ledger
 from autograder.grading.files import write
-from autograder.grading.grade import DEFAULT_OUT, Asked, collected
+from autograder.grading.grade import DEFAULT_OUT, Asked, collected, say_sentences
 from autograder.grading.judging import Run
 from autograder.grading.kernel_shape import statements_of
 from autograder.grading.names import few
@@ -111,8 +111,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Writes the page, and returns 0 (done), 1 (without some notebooks) or 2 (not written)."""
-    from autograder.grading.table import plain
-
     run = Run()
     place = args.out / SIMILAR
     try:
@@ -131,8 +129,7 @@ def main(args: argparse.Namespace) -> int:
     except OSError as error:
         print(f"Cannot write {place}: {error.strerror}.", file=sys.stderr)
         return 2
-    for sentence in (*run.problems, *run.notes):
-        print(plain(sentence), file=sys.stderr)
+    say_sentences(run, args.out, args.anonymous)
     answers = sum(one.answers for one in compared)
     if not answers:
         print("There is no answer here to compare.", file=sys.stderr)

@@ -203,17 +203,24 @@ def test_verdicts_stand_beside_the_answers_once_there_are_any(tmp_path: Path) ->
     assert when not in page
 
 
-def test_without_names_nobody_is_called(tmp_path: Path) -> None:
+def test_without_names_nobody_is_called(tmp_path: Path, capsys) -> None:
     folder = class_of(tmp_path, vega=OWN, rigel=RENAMED)
+    put(folder / f"deneb_{LESSON}.ipynb", b"")
     _, page = similar(tmp_path, folder, "--anonymous")
     called = pseudonyms(tmp_path / "out")
     assert f"{called('rigel')} / {called('vega')}" in page
     assert not [name for name in ("vega", "rigel", "My very own") if name in page]
+    notes = tmp_path / "out/notes.txt"
+    assert capsys.readouterr().err == f"1 sentence that may name students: {notes}.\n"
+    assert "Not compared: deneb" in notes.read_text()
 
 
 def test_comments_and_texts_go_and_lines_stay() -> None:
     source = 'x = 1  # vega\ny = """ve\nga""" + "a"\nz = 2\n'
     assert without_texts(source) == 'x = 1  #\ny = "…"\n + "…"\nz = 2'
+    assert without_texts("x = f'vega {f\"{a!r} vega\"}' + y  # vega") == 'x = "…" + y  #'
+    parts = """x = f'''vega {y:{z}} ve\nga{z}''' + 1"""
+    assert without_texts(parts) == 'x = "…"\n + 1'
     assert without_texts('x = """') == ""
 
 
