@@ -72,7 +72,8 @@ _NAMED = 5
 _LEAST_MB, _MOST = 128, 10**9
 #: Options of which another command for the same class needs the same.
 _OF_A_CLASS = ("gradebook", "seed", "unit", "roster")
-_REFUSED = (
+#: What stops a command, in a sentence.
+REFUSED = (
     *(StoreError, JudgeError, UsageError, RosterError),
     *(PrivateError, OverlayError, GradebookError),
 )
@@ -206,7 +207,7 @@ def main(args: argparse.Namespace) -> int:
     """Grades, and returns 0 (done), 1 (not everything could be), 2 (nothing could) or 130."""
     try:
         return _graded(args)
-    except _REFUSED as error:
+    except REFUSED as error:
         print(error, file=sys.stderr)
         return CANNOT
 
