@@ -13,7 +13,7 @@ import hmac
 import io
 import re
 import tokenize
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -83,7 +83,7 @@ def without_texts(source: str) -> str:
     """
     lines = lines_of(source)
     try:
-        tokens = list(tokenize.generate_tokens(io.StringIO(source).readline))
+        tokens = list(_whole(tokenize.generate_tokens(io.StringIO(source).readline)))
     except (tokenize.TokenError, SyntaxError):
         return ""
     for token in reversed(tokens):
@@ -96,3 +96,18 @@ def without_texts(source: str) -> str:
             if first != last:
                 lines[last - 1] = after
     return "\n".join(lines)
+
+
+def _whole(tokens: Iterable[tokenize.TokenInfo]) -> Iterator[tokenize.TokenInfo]:
+    """Python's tokens, an f-string as one text: from 3.12 on it comes in parts."""
+    begun: list[tuple[int, int]] = []
+    for token in tokens:
+        name = tokenize.tok_name[token.type]
+        if name.endswith("STRING_START"):
+            begun.append(token.start)
+        elif name.endswith("STRING_END"):
+            start = begun.pop()
+            if not begun:
+                yield token._replace(type=tokenize.STRING, start=start)
+        elif not begun:
+            yield token

@@ -130,7 +130,7 @@ def _unpacked(packed: zipfile.ZipFile, folder: Path, archive: str) -> Unpacked:
     wanted: list[_Member] = []
     for member in members:
         name = _name(member)
-        why = _unsafe(name)
+        why = "" if is_hidden(PurePosixPath(name).name) else _unsafe(name)
         if why:
             unsafe[clean(name, 120)] = why
         elif not any(is_hidden(part) for part in PurePosixPath(name).parts):

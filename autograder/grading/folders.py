@@ -22,7 +22,7 @@ MOST_ENTRIES = 5000
 MOST_NOTEBOOKS = 100
 #: What nbgrader keeps beside what was handed in, and this course's own notebooks.
 _OF_A_COURSE = ("source", "release", "autograded", "feedback", "outbound", "grades", "notebooks")
-IGNORED = ("__pycache__", "node_modules", "__MACOSX")
+IGNORED = ("__pycache__", "node_modules", "__MACOSX", "Icon\r")
 
 
 @dataclass

@@ -43,7 +43,7 @@ _MADE = {
     **dict.fromkeys((SUMMARY, "verdicts.jsonl", "verdicts.csv", "report.html", PAGES), _AT_ONCE),
     ANONYMOUS: "`report --anonymous` makes it anew",
     SIMILAR: "`similar` makes it anew",
-    NOTES: "`grade --anonymous` writes it",
+    NOTES: "`grade` and `similar` with --anonymous write it",
 }
 _REFUSED = (
     *(StoreError, UsageError, RosterError),

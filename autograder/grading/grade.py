@@ -28,6 +28,7 @@ from autograder.grading.claims import without_collisions
 from autograder.grading.class_list import said_of_class
 from autograder.grading.collect import find
 from autograder.grading.dry_run import DryStore, changes, told
+from autograder.grading.files import write
 from autograder.grading.judging import (
     Run,
     exercises_of,
@@ -42,7 +43,7 @@ from autograder.grading.names import clean, few
 from autograder.grading.opened import GradebookError, require_gradebook
 from autograder.grading.roster import Roster, RosterError, class_roster
 from autograder.grading.seeds import UsageError, chosen_folder, chosen_seed, guessable
-from autograder.grading.store import Store, StoreError
+from autograder.grading.store import Store, StoreError, is_graded
 from autograder.grading.submissions import Submission
 from autograder.judge import overlay
 from autograder.judge.judge import CHECK, Graded, seed_id
@@ -71,7 +72,8 @@ _NAMED = 5
 _LEAST_MB, _MOST = 128, 10**9
 #: Options of which another command for the same class needs the same.
 _OF_A_CLASS = ("gradebook", "seed", "unit", "roster")
-_REFUSED = (
+#: What stops a command, in a sentence.
+REFUSED = (
     *(StoreError, JudgeError, UsageError, RosterError),
     *(PrivateError, OverlayError, GradebookError),
 )
@@ -205,7 +207,7 @@ def main(args: argparse.Namespace) -> int:
     """Grades, and returns 0 (done), 1 (not everything could be), 2 (nothing could) or 130."""
     try:
         return _graded(args)
-    except _REFUSED as error:
+    except REFUSED as error:
         print(error, file=sys.stderr)
         return CANNOT
 
@@ -225,13 +227,13 @@ def _graded(args: argparse.Namespace) -> int:
             f"{few(list(map(str, args.paths)), _NAMED)} does not exist. Check the path, then "
             "grade again."
         )
+    overlay.use(chosen_folder(args.seed), args.unit or "")
+    roster = class_roster(args.roster)
+    asked = Asked(_stem(args.lesson), args.student or "", roster, _options(args))
     store = _store(args)
     run.notes += store.notes
     seed = chosen_seed(args.seed, store)
     run.notes += guessable(seed)
-    overlay.use(chosen_folder(args.seed), args.unit or "")
-    roster = class_roster(args.roster)
-    asked = Asked(_stem(args.lesson), args.student or "", roster, _options(args))
     limits = Limits(args.time_limit, int(args.memory_limit * 2**20))
     with store.explained():
         called = pseudonyms(store.out) if args.anonymous else None
@@ -261,7 +263,7 @@ def _graded(args: argparse.Namespace) -> int:
     if not run.done:
         if not (run.problems or run.notes):
             print("There is nothing to grade.", file=sys.stderr)
-        _say_sentences(run, args, store)
+        say_sentences(run, args.out, args.anonymous)
         return CANNOT
     if isinstance(store, DryStore):
         compared = changes(judged, store)
@@ -270,7 +272,7 @@ def _graded(args: argparse.Namespace) -> int:
         for line in told(compared, map(called or str, store.students())):
             print(plain(line))
         run.problems += judges_failures(run.failed)
-        _say_sentences(run, args, store)
+        say_sentences(run, args.out, args.anonymous)
         return NOT_ALL if run.problems else DONE
     own = run.among(rows)
     show([without_name(row, called) for row in own] if called else own)
@@ -282,7 +284,7 @@ def _graded(args: argparse.Namespace) -> int:
         lessons = {row.notebook for row in own}
         run.notes += said_of_class(args.gradebook, lessons, everybody)
     _say(run, args.out, len(rows))
-    _say_sentences(run, args, store)
+    say_sentences(run, args.out, args.anonymous)
     return NOT_ALL if run.problems else DONE
 
 
@@ -312,8 +314,11 @@ def _store(args: argparse.Namespace) -> Store:
         return Store(args.out, args.ledger)
     if not args.regrade:
         raise UsageError("--dry-run says what --regrade would change: give both.")
-    if not args.out.is_dir():
-        raise UsageError(f"There is no folder {args.out}, and so no verdict to compare with.")
+    if not is_graded(args.out):
+        raise UsageError(
+            f"There is no ledger in {args.out}, and so no verdict to compare with. --out names the "
+            "folder of the grades."
+        )
     return DryStore(args.out)
 
 
@@ -469,16 +474,17 @@ def _say(run: Run, out: Path, total: int) -> None:
     print(f"  {out / 'verdicts.csv'}  a row a verdict; verdicts.json and verdicts.jsonl as well")
 
 
-def _say_sentences(run: Run, args: argparse.Namespace, store: Store) -> None:
+def say_sentences(run: Run, out: Path, anonymous: bool) -> None:
     """Problems and notes; without names they go to a file, for they say whom they are about."""
     from autograder.grading.table import plain
 
     said = [plain(sentence) for sentence in (*run.problems, *run.notes)]
-    if args.anonymous and said:
+    if anonymous and said:
+        notes = out / NOTES
         try:
-            notes = store.write(NOTES, "".join(f"{sentence}\n" for sentence in said))
+            write(notes, (f"{one}\n".encode("utf-8", "backslashreplace") for one in said))
             said = [f"{counted(len(said), 'sentence')} that may name students: {notes}."]
-        except StoreError as error:
-            said = [str(error)]
+        except OSError as error:
+            said = [f"Cannot write {notes}: {error.strerror}."]
     for sentence in said:
         print(sentence, file=sys.stderr)

@@ -23,6 +23,7 @@ from autograder.grading.opened import (
 from autograder.grading.submissions import Submission
 from autograder.judge import overlay
 from autograder.judge.judge import Graded
+from course.plain.text import counted
 
 CHECK_SUFFIX = "_check"
 #: Cells that a sentence names.
@@ -136,10 +137,10 @@ def _lesson(
 ) -> Iterable[str]:
     assignment = _assignment(book, notebook)
     if assignment is None:
-        students = len({row.student for row in rows})
+        students = counted(len({row.student for row in rows}), "student")
         yield (
-            f"The gradebook has no assignment with {notebook}, so {students} students' scores are "
-            f"not in it. Run {makes}, then this again."
+            f"The gradebook has no assignment with {notebook}, so scores of {students} are not in "
+            f"it. Run {makes}, then this again."
         )
         return
     yield from other_points(book, assignment, notebook, rows, makes)

@@ -29,6 +29,7 @@ from autograder.grading.database import (
     whose,
 )
 from autograder.judge.judge import Graded
+from course.engine.faults import Outcome
 
 #: Of the tables below. A ledger of a later one is not touched.
 VERSION = 1
@@ -474,11 +475,14 @@ def _graded(row: Mapping[Any, Any]) -> Graded | None:
     try:
         content = json.loads(row["verdict"])
         known = {name: _once(content[name]) for name in _GRADED_FIELDS & content.keys()}
-        return Graded(**known, **{name: row[name] for name in _LONG if name in row})
+        graded = Graded(**known, **{name: row[name] for name in _LONG if name in row})
+        Outcome(graded.outcome)  # a later version may have others
+        return graded
     except (ValueError, TypeError, AttributeError) as error:
         raise LedgerError(
-            f"Row {row['id']} of the ledger holds no verdict: something else has written it. Put "
-            "your copy of the ledger back."
+            f"Row {row['id']} of the ledger holds no verdict that this version knows: another one "
+            "has written it, or something else. Grade with that version, or put your copy of the "
+            "ledger back."
         ) from error
 
 

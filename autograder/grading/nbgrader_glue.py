@@ -82,12 +82,12 @@ class JudgedAutograde(Writer):
         prepare()
         try:
             require_gradebook(self.coursedir.db_url, self.coursedir.assignment_id, writes=True)
+            overlay.use(seeds.chosen_folder(self.seed or None))
+            self._roster = class_roster(Path(self.roster) if self.roster else None)
             self._store = Store(Path(self.coursedir.root) / self.grades_directory)
             seed = seeds.chosen_seed(self.seed or None, self._store)
             for sentence in seeds.guessable(seed):
                 self.log.warning("%s", sentence)
-            overlay.use(seeds.chosen_folder(self.seed or None))
-            self._roster = class_roster(Path(self.roster) if self.roster else None)
             limits = Limits(self.time_limit, self.memory_limit * 2**20)
             with Pool(seed, self.jobs, limits, trust=self.trust) as self._pool:
                 super().start()

@@ -55,10 +55,11 @@ def chosen_folder(text: str | None) -> Path | None:
     """The private folder that --seed names, or else the one that `init` makes by default.
 
     Raises:
-        PrivateError: where it cannot be read.
+        UsageError, PrivateError: where it cannot be read, or there is no seed.
     """
     if text is None:
         return private.found(None)
+    read_seed(text)  # a slip is told before anything is made of it
     if text.startswith(SEED_ITSELF):
         return None
     place = private.expanded(Path(text))

@@ -23,14 +23,16 @@ from autograder.grading.anonymous import pseudonyms, without_texts
 from autograder.grading.children import in_children
 from autograder.grading.database import has_ledger
 from autograder.grading.files import write
-from autograder.grading.grade import DEFAULT_OUT, Asked, collected
+from autograder.grading.grade import DEFAULT_OUT, REFUSED, Asked, collected, say_sentences
 from autograder.grading.judging import Run
 from autograder.grading.kernel_shape import statements_of
 from autograder.grading.names import few
 from autograder.grading.report_pages import SIMILAR
-from autograder.grading.roster import RosterError, read_roster
-from autograder.grading.store import Store, StoreError
+from autograder.grading.roster import class_roster
+from autograder.grading.seeds import chosen_folder
+from autograder.grading.store import Store
 from autograder.grading.submissions import Submission, parse, read_bytes
+from autograder.judge import overlay
 from autograder.judge.sentences import Fault
 from autograder.lessons.catalogue import lesson_exercises, lesson_name
 from course import exercises
@@ -102,6 +104,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--out", type=Path, default=DEFAULT_OUT, metavar="DIR", help=f"default: {DEFAULT_OUT}"
     )
     parser.add_argument("--roster", type=Path, metavar="FILE", help="the class, as for `grade`")
+    parser.add_argument("--seed", metavar="DIR", help="as for `grade`: its settings hold here, too")
     parser.add_argument(
         "--anonymous",
         action="store_true",
@@ -111,12 +114,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Writes the page, and returns 0 (done), 1 (without some notebooks) or 2 (not written)."""
-    from autograder.grading.table import plain
-
     run = Run()
     place = args.out / SIMILAR
     try:
-        asked = Asked(roster=args.roster and read_roster(args.roster))
+        overlay.use(chosen_folder(args.seed))
+        asked = Asked(roster=class_roster(args.roster))
         submissions = collected(args.paths, args.out, run, asked, _with_lessons)
         compared = [one for stem in exercises.stems() for one in _lesson(stem, submissions, run)]
         matches = ranked(match for one in compared for match in one.matches)
@@ -125,14 +127,13 @@ def main(args: argparse.Namespace) -> int:
             called = pseudonyms(args.out) if args.anonymous else None
             made = page(compared, matches, called, store)
             write(place, [made.encode("utf-8", "replace")])
-    except (RosterError, StoreError) as error:
+    except REFUSED as error:
         print(error, file=sys.stderr)
         return 2
     except OSError as error:
         print(f"Cannot write {place}: {error.strerror}.", file=sys.stderr)
         return 2
-    for sentence in (*run.problems, *run.notes):
-        print(plain(sentence), file=sys.stderr)
+    say_sentences(run, args.out, args.anonymous)
     answers = sum(one.answers for one in compared)
     if not answers:
         print("There is no answer here to compare.", file=sys.stderr)

@@ -56,9 +56,14 @@ def store_of(folder: Path) -> Store:
     Raises:
         StoreError: there is none, or it cannot be opened.
     """
-    if not any((folder / name).exists() for name in (NAME, URL_FILE, SUMMARY, FILES)):
+    if not is_graded(folder):
         raise StoreError(f"There is no ledger in {folder}. --from names the right one.")
     return Store(folder)
+
+
+def is_graded(folder: Path) -> bool:
+    """Whether a run of this version or of an earlier one has left verdicts there."""
+    return any((folder / name).exists() for name in (NAME, URL_FILE, SUMMARY, FILES))
 
 
 class Store:

@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 from autograder.grading.names import clean
 from autograder.judge.sentences import Fault, size_text
 from autograder.lessons.catalogue import lesson_name, lessons
+from course.plain.text import counted
 
 #: A notebook with its outputs cleared has some 100 KB; pictures in outputs make it a few MB.
 LARGEST_NOTEBOOK_BYTES = 20 * 2**20
@@ -32,6 +33,8 @@ _KINDS = {
     b"\xfe\xff": "text in UTF-16",
     b"<": "a web page, or XML",
 }
+#: No line of JSON begins so.
+_UNMERGED = "\n<<<<<<< "
 #: The longest solution of the course has some 4 KB.
 LARGEST_CELL_BYTES = 256 * 2**10
 
@@ -120,7 +123,8 @@ class Notebook:
             other = self.stem()
             if other is not None and exercise not in {e.name for e in lessons()[other]}:
                 raise Fault("other_lesson", exercise=exercise, lesson=lesson_name(other))
-            unreadable = f" (and {self.unreadable} cells cannot be read)" if self.unreadable else ""
+            bad = counted(self.unreadable, "cell")
+            unreadable = f" (and {bad} cannot be read)" if self.unreadable else ""
             raise Fault("missing_cell", exercise=exercise, unreadable=unreadable)
         if len(found) > 1:
             raise Fault("duplicated_cell", exercise=exercise, count=len(found))
@@ -228,6 +232,8 @@ def _json(text: str) -> Any:
     try:
         return json.loads(text, parse_constant=constant)
     except json.JSONDecodeError as error:
+        if _UNMERGED in text:
+            raise Fault("another_kind", kind="two versions that git could not merge") from error
         raise Fault("not_json", line=error.lineno, detail=error.msg) from error
     except RecursionError as error:
         raise Fault("too_deep") from error

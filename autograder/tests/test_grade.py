@@ -607,7 +607,7 @@ def test_a_misspelt_seed_grades_nothing(tmp_path: Path, capsys: pytest.CaptureFi
     words = tmp_path / "in", "--out", tmp_path / "out", "--seed", tmp_path / "prive"
     assert run(*words) == grade.CANNOT
     assert "there is no such file or folder. Name the folder" in capsys.readouterr().err
-    assert not (tmp_path / "out/verdicts.json").exists()
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_seed_is_what_a_file_holds_or_what_stands_behind_the_word(tmp_path: Path) -> None:
@@ -1010,6 +1010,7 @@ def test_a_bad_roster_grades_nothing(tmp_path: Path, capsys: pytest.CaptureFixtu
     said = run(tmp_path / "in", "--out", tmp_path / "out", "--roster", roster)
     assert said == grade.CANNOT
     assert "semicolons between its columns" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_folder_without_end_is_its_students_verdict_once_and_for_all(tmp_path: Path) -> None:

@@ -367,6 +367,13 @@ def test_an_older_gradebook_is_told_before_anything_is_judged(
         desk.step(nbgrader_glue.JudgedAutograde)
 
 
+def test_a_lesson_that_the_gradebook_lacks_is_said_with_the_command_that_enters_it(
+    desk: Desk,
+) -> None:
+    [said] = write_scores(desk.url, [Graded("vega", "02_coalescing", "copy", "PASS", 1, 1)])
+    assert "no assignment with 02_coalescing, so scores of 1 student are not in it. Run" in said
+
+
 def test_another_courses_gradebook_is_called_so_and_left(desk: Desk) -> None:
     url = f"sqlite:///{desk.root / 'other.db'}"
     with Gradebook(url) as book:

@@ -495,12 +495,13 @@ def test_a_name_in_utf_8_that_does_not_say_so_is_read(tmp_path: Path) -> None:
 
 
 def test_the_same_zip_is_unpacked_once_and_what_macos_adds_is_not_read(tmp_path: Path) -> None:
-    files = {"vega/01_threads.ipynb": "x", "__MACOSX/vega/._01_threads.ipynb": "y"}
+    files = {"vega/01_threads.ipynb": "x", "__MACOSX/vega/._01_threads.ipynb": "y", "Icon\r": ""}
     archive = as_zip(tmp_path / "all.zip", files)
     paths: list[Submission] = []
     for _ in range(2):
-        [one] = find([archive], unpack_to=tmp_path / "to").submissions
-        paths.append(one)
+        found = find([archive], unpack_to=tmp_path / "to")
+        assert not found.problems
+        paths += found.submissions
     assert paths[0].path == paths[1].path
     assert len(list((tmp_path / "to").iterdir())) == 1
 

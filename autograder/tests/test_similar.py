@@ -14,6 +14,7 @@ from autograder.grading.children import in_children
 from autograder.grading.kernel_shape import MOST_STATEMENTS, statements_of
 from autograder.grading.similar import FEWEST_SHARED, Answer, compare
 from autograder.grading.store import Store
+from autograder.judge import overlay, private
 from autograder.judge.judge import Graded
 from autograder.proof.witness import solutions_of, starters_of, witnesses_of
 from autograder.tests.notebooks import cell, notebook, put
@@ -203,17 +204,38 @@ def test_verdicts_stand_beside_the_answers_once_there_are_any(tmp_path: Path) ->
     assert when not in page
 
 
-def test_without_names_nobody_is_called(tmp_path: Path) -> None:
+def test_without_names_nobody_is_called(tmp_path: Path, capsys) -> None:
     folder = class_of(tmp_path, vega=OWN, rigel=RENAMED)
+    put(folder / f"deneb_{LESSON}.ipynb", b"")
     _, page = similar(tmp_path, folder, "--anonymous")
     called = pseudonyms(tmp_path / "out")
     assert f"{called('rigel')} / {called('vega')}" in page
     assert not [name for name in ("vega", "rigel", "My very own") if name in page]
+    notes = tmp_path / "out/notes.txt"
+    assert capsys.readouterr().err == f"1 sentence that may name students: {notes}.\n"
+    assert "Not compared: deneb" in notes.read_text()
+
+
+def test_the_settings_roster_says_who_is_who_as_for_grade(
+    tmp_path: Path, capsys, request: pytest.FixtureRequest
+) -> None:
+    request.addfinalizer(lambda: overlay.use(None))
+    private.make(tmp_path / "private")
+    put(tmp_path / "private/settings.toml", b'roster = "roster.csv"')
+    put(tmp_path / "private/roster.csv", b"student,login\nUrsula Vega,vega\nRigel,rigel\n")
+    folder = hand_in(tmp_path / "in", {"vega": OWN, "rigel": RENAMED, "stray": OWN})
+    code, page = similar(tmp_path, folder, "--seed", str(tmp_path / "private"))
+    assert code == 1
+    assert "Held, for the roster has none or several of that name: stray" in capsys.readouterr().err
+    assert "Rigel / Ursula Vega" in page
 
 
 def test_comments_and_texts_go_and_lines_stay() -> None:
     source = 'x = 1  # vega\ny = """ve\nga""" + "a"\nz = 2\n'
     assert without_texts(source) == 'x = 1  #\ny = "…"\n + "…"\nz = 2'
+    assert without_texts("x = f'vega {f\"{a!r} vega\"}' + y  # vega") == 'x = "…" + y  #'
+    parts = """x = f'''vega {y:{z}} ve\nga{z}''' + 1"""
+    assert without_texts(parts) == 'x = "…"\n + 1'
     assert without_texts('x = """') == ""
 
 

@@ -426,6 +426,7 @@ def test_a_link_that_a_person_named_is_followed(tmp_path: Path) -> None:
         (b"%PDF-1.4", "another_kind"),
         (b"PK\x03\x04", "another_kind"),
         (b"\n<!DOCTYPE html>", "another_kind"),
+        (b'{\n<<<<<<< HEAD\n "cells": [],\n=======\n "cells": [1],', "another_kind"),
         (b"{not json", "not_json"),
         (b"hello", "not_json"),
         (b'{"nbformat": 4, "cells": [' + b"9" * 5000 + b"]}", "not_json"),
@@ -477,9 +478,12 @@ def test_a_solution_cell_that_cannot_be_judged_has_a_reason() -> None:
     assert solution_reason(cell("x", ["vector_add"])) == "missing_cell"  # type: ignore[arg-type]
 
 
-def test_unreadable_cells_are_mentioned_where_one_is_missing() -> None:
-    read = parse(json.dumps(notebook([None, 3])).encode())
-    with pytest.raises(Fault, match="2 cells cannot be read"):
+@pytest.mark.parametrize(("cells", "said"), [([None], "1 cell"), ([None, 3], "2 cells")])
+def test_unreadable_cells_are_mentioned_where_one_is_missing(
+    cells: list[object], said: str
+) -> None:
+    read = parse(json.dumps(notebook(cells)).encode())
+    with pytest.raises(Fault, match=f"{said} cannot be read"):
         read.solution("vector_add")
 
 
