@@ -46,6 +46,7 @@ def if_else(low: Lowering, node: ast.If) -> Statement:
         known = condition.const
     if known is not None:
         return _foregone(low, node, condition, entry, known)
+    low.registers.step(None)  # code that both ways around begin with ends here
     low.registers.depth += 1
     facts = fact_of(condition.key, True), fact_of(condition.key, False)
     outcomes = low.outcomes
@@ -60,7 +61,8 @@ def if_else(low: Lowering, node: ast.If) -> Statement:
     head: list[Any] = []
     if then.reachable and other.reachable:
         low.frame.env = join(low, node, [(then.env, then.casts), (other.env, other.casts)])
-        low.registers.meet(held, (then.arm, other.arm), (then.held, other.held), head)
+        goes_on = id(node) in low.frame.function.joined
+        low.registers.meet(held, (then.arm, other.arm), (then.held, other.held), head, goes_on)
     else:
         low.registers.meet({}, (then.arm, other.arm), ({}, {}), head)
         kept = then if then.reachable else other

@@ -27,6 +27,7 @@ from course.engine.simt.lowering.expr import (
 from course.engine.simt.lowering.iteration import call_of, once, unpacked
 from course.engine.simt.lowering.parts import parts_of, view_of
 from course.engine.simt.lowering.types import (
+    FLOAT,
     INT,
     ArrayType,
     RangeType,
@@ -184,10 +185,11 @@ def element(low: Lowering, node: ast.expr, base: Expr, index: list[Expr]) -> Exp
     view, made = base.run, access_of("load", index, node)
     key, since = element_key(low, base, index)
     if array.memory != "global":
+        low.registers.step(ast.unparse(node))
         return Expr(array.dtype, lambda lanes: view(lanes).load(lanes, made(lanes)), masked=True)
 
     def count(lanes: Lanes) -> None:
-        view(lanes).count_load(lanes, made(lanes))
+        view(lanes).count(lanes, made(lanes))
 
     site, held = low.registers.load(key, since, count)
 
@@ -308,7 +310,13 @@ def _store_number(
 
         return keep
     key, since = element_key(low, base, index)
-    site = low.registers.store(key, since)
+
+    def count(lanes: Lanes) -> None:
+        view(lanes).count(lanes, made(lanes))
+
+    zero = value.const is not UNKNOWN and value.const == 0
+    rounded = value.type == FLOAT != array.dtype
+    site = low.registers.store(key, since, count, zero, rounded)
 
     def execute(lanes: Lanes) -> None:
         values, access = run(lanes), made(lanes, site.counts(lanes))

@@ -279,7 +279,10 @@ class Lowering:
                 INSTEAD.get(type(node), "use plain arithmetic, `if` and `for`"),
             )
         try:
-            return method(self, node)
+            found = method(self, node)
+            if isinstance(node, _WORK) and found.const is UNKNOWN:
+                self.registers.step(found.key)
+            return found
         except TypingError as error:
             raise self.untyped(node, str(error)) from None
 
@@ -359,6 +362,8 @@ INSTEAD: dict[type[ast.AST], str] = {
 }
 
 
+#: What an instruction is made of.
+_WORK = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.Call, ast.IfExp, ast.BoolOp)
 _EXPRESSIONS: dict[type[ast.expr], Any] = {
     ast.Name: named,
     ast.Constant: constant,

@@ -26,6 +26,7 @@ from course.engine.simt.lowering.types import (
     is_integer,
     is_scalar,
 )
+from course.plain.trees import walk
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,17 @@ class Function:
     def elsewhere(self) -> Function:
         """As a kernel of another file calls it."""
         return replace(self, node=all_elsewhere(self.node, self.filename))
+
+    @functools.cached_property
+    def joined(self) -> frozenset[int]:
+        """The `if`s, by identity, behind which their block goes on, or a loop's next turn comes."""
+        found: set[int] = set()
+        for node in walk(self.node):
+            for block in (getattr(node, "body", None), getattr(node, "orelse", None)):
+                if isinstance(block, list):
+                    turns = isinstance(node, ast.For | ast.While)
+                    found.update(map(id, block if turns else block[:-1]))
+        return frozenset(found)
 
     @property
     def parameters(self) -> tuple[str, ...]:

@@ -150,6 +150,7 @@ def augmented(low: Lowering, node: ast.AugAssign) -> Statement:
         low.registers.unused = node.target.id in low.frame.unused
         value = binary(low, node.target, node.op, current, low.operand(node.value))
         value = contraction.kept(low, value)
+        low.registers.step(value.key)
         low.registers.unused = False
         return _assigned(low, line, node.target.id, value)
     if isinstance(node.target, ast.Attribute):
@@ -165,6 +166,7 @@ def augmented(low: Lowering, node: ast.AugAssign) -> Statement:
     if not (is_scalar(current.type) or is_complex(current)):
         raise low.untyped(node, f"`{ast.unparse(node.target)}` is {current.type}: index it")
     value = binary(low, node.target, node.op, current, low.operand(node.value))
+    low.registers.step(value.key)
     return _stepped(line, store(low, node.target, value))
 
 

@@ -9,9 +9,11 @@ memory behind it. The rule here follows what it was seen to do (`course/tests/en
   in their record's field;
 - a load that a loop repeats unchanged is made once, if every turn reaches it; once for two loops,
   if the inner one has equally many turns for all threads and nothing is stored in the outer one;
-- a load that both ways through a branch make, or one way and the code behind, is made once,
-  in front of the branch, if nothing in the branch loops; so is what the second side of an `and`
-  or `or` begins with, and what a turn begins with if no turn changes it;
+- a load that both ways through a branch begin with, behind equal arithmetic at most, or one way
+  and the code behind make, is made once, in front of the branch, if nothing in the branch loops;
+  so is what the second side of an `and` or `or` begins with, and what a turn begins with if no
+  turn changes it;
+- a store with which both ways through a branch end is one, if the block goes on behind them;
 - where a branch around has asked the same, one way is left, and it is no branch;
 - a load behind ways that meet, each of which holds the value, is not made again; where one
   alone does not hold it, it is made at that way's end;
@@ -31,10 +33,13 @@ from typing import Any
 
 import numpy as np
 
+from course.engine.simt.nvvm.work import MOST_OF_AN_ARM
 from course.engine.simt.running.lanes import Lanes
 
 Count = Callable[[Lanes], None]
 
+#: Steps of a branch that the assembler makes no branch of: loads and their places, and operators.
+_FREE, _SHORT = ("element", "linear"), {"add", "sub", "mul", "neg", "and_", "or_", "xor", "not"}
 #: What a key has in place of a constant last index, and of the array of a record's field.
 BESIDE, FIELD = "beside", "field"
 
@@ -81,15 +86,41 @@ class AccessSite:
 
 
 @dataclass(frozen=True)
+class Stored:
+    """A store; `zero` says that it is of a 0, and `rounded` of a float64 that becomes a float32."""
+
+    key: Hashable
+    site: AccessSite
+    count: Count
+    zero: bool
+    rounded: bool
+
+
+@dataclass(frozen=True)
 class Arm:
     """A branch whose loads may move up in front of it, if the other way makes them too."""
 
     version: int
     depth: int
     loads: dict[Hashable, tuple[AccessSite, Count]] = field(default_factory=dict)
+    #: what is worked out, loaded and stored, in order
+    steps: dict[Hashable, None] = field(default_factory=dict)
     closed: list[bool] = field(default_factory=list)
     #: what is counted where the branch ends
     tail: list[Count] = field(default_factory=list)
+
+    @property
+    def is_short(self) -> bool:
+        """Whether it is a few operators and loads."""
+        names = [_operator(step) for step in self.steps]
+        work = [name for name in names if name not in _FREE]
+        return len(work) <= MOST_OF_AN_ARM and _SHORT.issuperset(work)
+
+
+def _operator(step: Hashable) -> Hashable:
+    """What a step is called: that of a key, and nothing of what is named by none."""
+    first = step[0] if isinstance(step, tuple) else None
+    return first[0] if isinstance(first, tuple) else first
 
 
 @dataclass(frozen=True)
@@ -145,7 +176,8 @@ class Registers:
         self.held: dict[Hashable, Held] = {}
         self.pending: dict[Hashable, AccessSite] = {}
         self.loops: list[LoopScope] = []
-        self.arms: list[Arm] = []
+        #: the branches around this point, and first what is in none
+        self.arms = [Arm(0, 0)]
         #: conditions around this point: deeper code may not be reached
         self.depth = 0
         self.version = 0
@@ -186,8 +218,9 @@ class Registers:
                 self.loops[-1].first = (key, site, count)
             for loop in self.loops:
                 loop.accesses.append((key, since, site, False, self.depth))
-            arm = self.arms[-1] if self.arms else None
-            if arm and not arm.closed and arm.depth == self.depth and not site.first_turns:
+            arm = self.arms[-1]
+            self.step(key)
+            if not arm.closed and arm.depth == self.depth and not site.first_turns:
                 if key is not None and old_enough(key, arm.version):
                     arm.loads.setdefault(key, (site, count))
         if held is None and key is not None:
@@ -195,9 +228,22 @@ class Registers:
             held = self.held[key] = Held(version, version, inner=self.inner)
         return site, held
 
-    def store(self, key: Hashable, since: int) -> AccessSite:
-        """A store to the element that `key` names: it may change all that is not apart."""
+    def step(self, key: Hashable) -> None:
+        """Something is worked out or loaded, which `key` names; nothing is where it was before."""
+        if isinstance(key, tuple) and key[0] in ("variable", "value"):
+            return
+        if not any(key in arm.steps for arm in self.arms):
+            self.arms[-1].steps[object() if key is None else key] = None
+
+    def store(
+        self, key: Hashable, since: int, count: Count, zero: bool, rounded: bool
+    ) -> AccessSite:
+        """A store to the element that `key` names: it may change all that is not apart.
+
+        `zero` and `rounded` are a `Stored`'s.
+        """
         site = AccessSite()
+        self.arms[-1].steps[Stored(key, site, count, zero, rounded)] = None
         overwritten = self.pending.pop(key, None) if key is not None else None
         if overwritten is not None:
             overwritten.merged = True
@@ -239,12 +285,24 @@ class Registers:
         arms: tuple[Arm, Arm],
         after: tuple[dict[Hashable, Held], dict[Hashable, Held]],
         head: list[Count],
+        goes_on: bool = False,
     ) -> None:
-        """Where two ways join: what both hold, and the loads that move up in front of both."""
+        """Where two ways join: what both hold, and the loads that move up in front of both.
+
+        `goes_on` says that the block does, behind them.
+        """
         first, second = arms
-        # The compiler compares the two sides from their starts and stops at a difference.
-        pairs = zip(first.loads, second.loads, strict=False)
-        common = [a for a, _ in takewhile(lambda pair: pair[0] == pair[1], pairs)]
+        # The compiler compares the two sides from their starts, and from their ends where the
+        # numbers that go into an operator may differ; it stops at a difference. The assembler makes
+        # one way of two short ones, and one load of their first ones.
+        short = first.is_short and second.is_short
+        starts = zip(*(arm.loads if short else arm.steps for arm in arms), strict=False)
+        ends = zip(reversed(first.steps), reversed(second.steps), strict=False)
+        alike = [a for a, _ in takewhile(lambda pair: pair[0] == pair[1], starts)]
+        alike += [a for a, b in takewhile(_one_instruction, ends) if a == b and a not in alike]
+        common = [key for key in alike if key in first.loads and key in second.loads]
+        if goes_on:
+            head += _stored_by_both(first, second)
         for key in common:
             site, count = first.loads[key]
             site.merged = second.loads[key][0].merged = True
@@ -254,10 +312,10 @@ class Registers:
             if key in self.held:
                 continue
             version = self.new_version()
-            ends = [end.get(key) for end in after]
+            found = [way.get(key) for way in after]
             missing = [
                 held.lost if held else arm.tail
-                for held, arm in zip(ends, arms, strict=True)
+                for held, arm in zip(found, arms, strict=True)
                 if not (held and held.plain)
             ]
             tail = missing[0] if len(missing) == 1 else None
@@ -268,7 +326,7 @@ class Registers:
                 self.held[key] = Held(version, version, self.depth, half=(*front, head), lost=tail)
             elif tail is not None:
                 self.held[key] = Held(version, version, self.depth, lost=tail)
-            elif len(missing) == 1 and (half := next(h.half for h in ends if h and not h.plain)):
+            elif len(missing) == 1 and (half := next(h.half for h in found if h and not h.plain)):
                 self.held[key] = Held(version, version, self.depth, half=half)
 
     def keep_in_register(self, loop: LoopScope, version: int) -> None:
@@ -307,6 +365,33 @@ def move_out(loop: LoopScope, version: int, around: LoopScope | None) -> None:
                 if depth == loop.depth and site.first_turns == ((loop.number, False),)
             ),
         ]
+
+
+def _one_instruction(pair: tuple[Hashable, Hashable]) -> bool:
+    """Whether two steps are the same one, or the same operator on other numbers."""
+    one, other = pair
+    if one == other or not (isinstance(one, tuple) and isinstance(other, tuple)):
+        return one == other
+    return one[0] == other[0] != "element"
+
+
+def _stored_by_both(first: Arm, second: Arm) -> list[Count]:
+    """The stores that both ways end with, each made once behind them.
+
+    Where the second stores a 0, what the first one works out has a store of its own.
+    """
+    found = []
+    worked_out = any(not isinstance(step, Stored) for step in first.steps)
+    for one, other in zip(reversed(first.steps), reversed(second.steps), strict=False):
+        if not (isinstance(one, Stored) and isinstance(other, Stored) and one.key == other.key):
+            break
+        if one.key is None or not old_enough(one.key, first.version):
+            break
+        if other.zero and worked_out and not one.rounded:
+            break
+        one.site.merged = other.site.merged = True
+        found.append(one.count)
+    return found
 
 
 def _to_the_front(arm: Arm, other: Arm, key: Hashable) -> tuple[AccessSite, Count] | None:

@@ -63,10 +63,10 @@ class Choice:
         for array, part in self._parts(lanes, access):
             array.store(lanes, part, values)
 
-    def count_load(self, lanes: Lanes, access: Access) -> None:
+    def count(self, lanes: Lanes, access: Access) -> None:
         """Counts a load that the compiler makes here."""
         for array, part in self._parts(lanes, access):
-            array.count_load(lanes, part)
+            array.count(lanes, part)
 
     def update(self, lanes: Lanes, access: Access) -> Any:
         """An atomic on the one array that all active lanes have."""

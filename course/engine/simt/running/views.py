@@ -93,9 +93,9 @@ class View(Sliceable):
         loaded: np.ndarray = self.array.load(lanes, self._inside(lanes, access))
         return loaded
 
-    def count_load(self, lanes: Lanes, access: Access) -> None:
+    def count(self, lanes: Lanes, access: Access) -> None:
         """Counts a load that the compiler makes here, by every active lane."""
-        self.array.count_load(lanes, self._of_array(access))
+        self.array.count(lanes, self._of_array(access))
 
     def store(self, lanes: Lanes, access: Access, values: np.ndarray) -> None:
         """Stores to an element of the array."""

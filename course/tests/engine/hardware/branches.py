@@ -7,7 +7,8 @@ from course.tests.written import module_of
 from .cases import Book, order
 
 book = Book((4, 128))
-HEAD = """from numba import cuda, float32
+HEAD = """import math
+from numba import cuda, float32
 
 @cuda.jit(device=True)
 def load_at(a, i, n):
@@ -421,6 +422,196 @@ remainder_in_a_turn:
         if x[(i + k) % y.size] > v:
             v = x[(i + k) % y.size]
     out[i] = v
+
+else_behind_other_work:
+    d = y[i]
+    if d > 0:
+        v += d * d * x[i + 2]
+    else:
+        v -= d * x[i + 2]
+    out[i] = v
+
+else_behind_like_work:
+    d = y[i]
+    if d > 0:
+        v += d * d + x[i + 2]
+    else:
+        v -= d * d * x[i + 2]
+    out[i] = v
+
+else_behind_a_quotient:
+    d = y[i]
+    if d > 0:
+        v += d * d / (1 + x[i + 2])
+    else:
+        v -= d * x[i + 2]
+    out[i] = v
+
+else_behind_a_root:
+    d = y[i]
+    if d > 0:
+        v += math.sqrt(d) * x[i + 2]
+    else:
+        v -= d * x[i + 2]
+    out[i] = v
+
+else_behind_an_exponential:
+    d = y[i]
+    if d > 0:
+        v += math.exp(-d) * x[i + 2]
+    else:
+        v -= d * x[i + 2]
+    out[i] = v
+
+else_behind_ten_products:
+    d = y[i]
+    if d > 0:
+        v += d * d * d * d * d * d * d * d * d * d * d + x[i + 2]
+    else:
+        v -= d * x[i + 2]
+    out[i] = v
+
+else_behind_products_in_a_loop:
+    for k in range(i % 7, 8):
+        d = y[i + k]
+        if d > 0:
+            v += d * d * x[i + k]
+        else:
+            v -= d * x[i + k]
+    out[i] = v
+
+else_behind_a_quotient_in_a_loop:
+    for k in range(i % 7, 8):
+        d = y[i + k]
+        if d > 0:
+            v += d * d / (1 + x[i + k])
+        else:
+            v -= d * x[i + k]
+    out[i] = v
+
+else_begins_alike:
+    d = y[i]
+    if d > 0:
+        v += x[i + 2] * d
+    else:
+        v -= x[i + 2] * v
+    out[i] = v
+
+else_stops_alike:
+    d = y[i]
+    if d > 0:
+        v += x[i + 1] * d + x[i + 2]
+    else:
+        v -= x[i + 1] - x[i + 2]
+    out[i] = v
+
+else_ends_alike:
+    d = y[i]
+    if d > 0:
+        v = -d * x[i + 2]
+    else:
+        v = d * x[i + 2]
+    out[i] = v
+
+stored_by_both_in_a_loop:
+    for k in range(i, out.size, 512):
+        d = y[k]
+        if d > 0:
+            out[k] = d * d
+        else:
+            out[k] = d + float32(2)
+
+relu_in_a_loop:
+    for k in range(i, out.size, 512):
+        d = y[k]
+        if d > 0:
+            out[k] = d
+        else:
+            out[k] = 0
+
+square_or_zero_in_a_loop:
+    for k in range(i, out.size, 512):
+        d = y[k]
+        if d > 0:
+            out[k] = d * d
+        else:
+            out[k] = 0
+
+rounded_or_zero_in_a_loop:
+    for k in range(i, out.size, 512):
+        d = y[k]
+        if d > 0:
+            out[k] = d * 0.5
+        else:
+            out[k] = 0
+
+zero_or_square_in_a_loop:
+    for k in range(i, out.size, 512):
+        d = y[k]
+        if d > 0:
+            out[k] = 0
+        else:
+            out[k] = d * d
+
+added_by_both_in_a_loop:
+    for k in range(i, out.size, 512):
+        d = y[k]
+        if d > 0:
+            out[k] += d * d
+        else:
+            out[k] -= d
+
+two_stored_by_both:
+    for k in range(i, out.size, 512):
+        d = y[k]
+        if d > 0:
+            out[k] = d * d
+            x[k] = 1
+        else:
+            out[k] = d - 3
+            x[k] = 2
+
+two_stored_in_turn:
+    for k in range(i, out.size, 512):
+        d = y[k]
+        if d > 0:
+            out[k] = d * d
+            x[k] = 1
+        else:
+            x[k] = 2
+            out[k] = d - 3
+
+one_of_three_stores:
+    for k in range(i, out.size, 512):
+        d = y[k]
+        if d > 0:
+            out[k] = d * d
+        elif d < -100:
+            out[k] = d - 3
+        else:
+            out[k] = d + 5
+
+stored_by_both_at_the_end:
+    if y[i] > 0:
+        out[i] = y[i] * y[i]
+    else:
+        out[i] = y[i] + 2
+
+stored_by_both_in_a_guard:
+    if i < 500:
+        if y[i] > 0:
+            out[i] = y[i] * y[i]
+        else:
+            out[i] = y[i] + 2
+    x[i] = 1
+
+stored_by_both_inside:
+    if i < 500:
+        if y[i] > 0:
+            out[i] = y[i] * y[i]
+        else:
+            out[i] = y[i] + 2
+        x[i] = 1
 """
 
 
@@ -432,4 +623,4 @@ def three():
 for text in TEXTS.strip().split("\n\n"):
     name, body = text.split(":\n", 1)
     kernels = vars(module_of(f"branch {name}", HEAD.format(name) + body + "\n"))
-    book.add(kernels[f"branch_{name}"], three, 2)
+    book.add(kernels[f"branch_{name}"], three, (0, 2) if "x[k] = " in body else 2)

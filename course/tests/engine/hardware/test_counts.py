@@ -51,6 +51,7 @@ EXPLAINED = {
     # Two ways that load and nothing else: the compiler chooses the address.
     "branch_else_other": "one load for both ways",
     # Behind a guard, or any other load, the compiler does move it up.
+    "branch_else_behind_products_in_a_loop": "the assembler makes one way of two in some turns",
     "branch_stored_on_one_way": "the load behind a branch that the kernel begins with stays there",
     # The value stored is the value that is there: the compiler drops load and store.
     "merge_store_itself": "a store of what is there",
