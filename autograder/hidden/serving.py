@@ -121,14 +121,6 @@ HIDDEN = {
     ),
     "loss_gradient": (
         Draws(M=between(3, 9), V=between(2, 200)),
-        # weights large enough for all digits of float16, and a scale that rounds them once more
-        Draws(
-            M=between(60, 70),
-            V=between(20, 60),
-            dtypes={"logits": "float16"},
-            scalars={"scale": choice(0.3, 0.7)},
-            draws={"logits": uniform(-5.0, -2.0)},
-        ),
         # a loss that is subtracted
         Draws(M=between(4, 9), V=leaving(1, 2048, 2049, 8193), scalars={"scale": choice(-2.5, -3)}),
         # tokens that 16 bits do not count

@@ -831,8 +831,8 @@ loss_gradient = KernelExercise(
     ),
     reference=_gradient,
     magnitude=_size_of_gradient,
-    # one rounding to float16 is at most 4.9e-4, or 3e-8 below 6e-5, and two are more than this
-    tolerance={"float32": (3e-6, 1e-12), "float16": (6e-4, 4e-8)},
+    # two roundings to float16, each at most 4.9e-4, or 3e-8 below 6e-5
+    tolerance={"float32": (3e-6, 1e-12), "float16": (1e-3, 1e-7)},
     slips={
         "the 1 of the target forgotten": lambda logits, targets, lse, scale, **_: {
             "logits": np.where(targets[:, None] < 0, 0.0, np.exp(logits - lse[:, None])) * scale
