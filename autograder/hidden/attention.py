@@ -1,13 +1,22 @@
 """Held-out ranges of lesson 10."""
 
 from autograder.hidden import Draws, between, choice, leaving, multiples
-from course.exercises.attention import ABYSS, FAR_APART, FAR_BELOW, HALF, HUGE, ONE_SIGN, UNEVEN
+from course.exercises.attention import (
+    ABYSS,
+    ABYSS_IN_HALF,
+    FAR_APART,
+    FAR_BELOW,
+    HALF,
+    HUGE,
+    ONE_SIGN,
+    UNEVEN,
+)
 from course.spec.draws import FAINT, LARGE, integers, spread, uniform
 
 #: With D = 16 every score is near -3,000: below any number that might stand for the lowest one.
 _DEEP = {"q": integers(15, 18), "k": integers(-49, -46)}
-#: The same, with a score of -4e9.
-_ABYSS_IN_HALF = {"q": uniform(2.0**15, 2.0**15), "k": uniform(-(2.0**15), -(2.0**15))}
+#: Twice as large as the visible ones, and a score of -2e13.
+_DEEPER = ABYSS | {"q": uniform(2.0**21, 2.0**21), "k": uniform(-(2.0**21), -(2.0**21))}
 #: Scores that are 0, among others, whose keys are there all the same.
 SOME_ZERO = {"q": integers(-1, 2), "k": integers(-1, 2)}
 
@@ -18,8 +27,8 @@ LARGE_HALF_QUERIES = {"q": spread(1e3), "k": spread(1e-3)}
 LARGE_HALF_KEYS = {"q": spread(1e-3), "k": spread(1e3)}
 
 _ONE_QUERY = (
-    Draws(H=2, N=1, D=16, GAP=0, draws=ABYSS),
-    Draws(H=2, N=1, D=16, GAP=0, dtypes=HALF, draws=_ABYSS_IN_HALF),
+    Draws(H=2, N=1, D=16, GAP=0, draws=_DEEPER),
+    Draws(H=2, N=1, D=16, GAP=0, dtypes=HALF, draws=ABYSS_IN_HALF),
     # a last chunk of one key, of one too few, and none that is not full
     Draws(H=2, N=leaving(1, 512, 513, 1025), D=32, GAP=4, draws=LARGE_QUERIES),
     Draws(H=2, N=leaving(511, 512, 511, 1023), D=32, GAP=0, draws=FAR_BELOW),
@@ -41,8 +50,8 @@ _ONE_QUERY = (
 )
 
 _TILED = (
-    Draws(H=2, N=1, D=16, GAP=0, draws=ABYSS),
-    Draws(H=2, N=1, D=16, GAP=0, dtypes=HALF, draws=_ABYSS_IN_HALF),
+    Draws(H=2, N=1, D=16, GAP=0, draws=_DEEPER),
+    Draws(H=2, N=1, D=16, GAP=0, dtypes=HALF, draws=ABYSS_IN_HALF),
     # a last tile of one row, of one too few, and none that is not full
     Draws(H=2, N=leaving(1, 128, 129, 129), D=32, GAP=4, dtypes=HALF),
     Draws(H=2, N=127, D=16, GAP=0, draws=LARGE_QUERIES),
@@ -105,8 +114,8 @@ HIDDEN = {
     ),
     "flash_gqa": (
         Draws(G=3, R=between(1, 4), N=1, D=choice(16, 32), GAP=0),
-        Draws(G=2, R=3, N=1, D=16, GAP=0, draws=ABYSS),
-        Draws(G=2, R=3, N=1, D=16, GAP=0, dtypes=HALF, draws=_ABYSS_IN_HALF),
+        Draws(G=2, R=3, N=1, D=16, GAP=0, draws=_DEEPER),
+        Draws(G=2, R=3, N=1, D=16, GAP=0, dtypes=HALF, draws=ABYSS_IN_HALF),
         Draws(G=2, R=choice(2, 3), N=129, D=64, GAP=0, dtypes=HALF),
         Draws(G=2, R=1, N=256, D=16, GAP=0, draws=SOME_ZERO),
         Draws(

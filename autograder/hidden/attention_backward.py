@@ -21,8 +21,6 @@ from course.exercises.attention_backward import (
     OPPOSED,
     TURNING_KEYS,
     TURNING_QUERIES,
-    first_key,
-    opposed,
     spread,
 )
 from course.spec.draws import FAINT, LARGE, Draw, described, uniform
@@ -44,17 +42,26 @@ def _of_one_sum(
 #: one, or for those that have no weight.
 _DEEP = {"q": uniform(16.0, 16.0), "k": _of_one_sum}
 
-#: bfloat16 rounds each of these to 1 or -1, by up to 0.4 %, and all terms of a gradient alike:
-#: weights are nearly equal, and only the first key's dp differs from delta.
-_BETWEEN = (1.0025, 1.0038)
-_FIRST_ALONE = {"v": first_key(1.0, 1e-3, "near 0, except the first key's")}
+
+def _first_alone(low: float, high: float) -> Draw:
+    @described(f"{low:g} to {high:g} in the first row of a head, 0 in the others")
+    def draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+        rows = np.zeros(shape)
+        rows[..., 0, :] = rng.uniform(low, high, rows[..., 0, :].shape)
+        return rows.astype(dtype)
+
+    return draw
+
+
+#: bfloat16 rounds each of these to 1, by nearly 0.4 %, and all terms of a gradient alike. As much
+#: it rounds a weight of 1 / 255, the first key's dp, 1024 times one of these, and its ds: all
+#: weights are equal, and no other key has a dp.
+_BETWEEN = (1.0033, 1.0038)
+_NEAR_0 = uniform(-1e-4, 1e-4)
 _COARSE_QUERIES: dict[str, Draw] = {
-    "q": uniform(*_BETWEEN), "k": uniform(-0.01, 0.01), "dout": uniform(*_BETWEEN), **_FIRST_ALONE
+    "q": uniform(*_BETWEEN), "k": _NEAR_0, "v": _first_alone(16.0, 16.0), "dout": uniform(*_BETWEEN)
 }  # fmt: skip
-_COARSE_KEYS: dict[str, Draw] = _COARSE_QUERIES | {
-    "q": uniform(-0.01, 0.01),
-    "k": opposed(*_BETWEEN, lambda _: slice(1, None), ", below zero except in the first row"),
-}
+_COARSE_KEYS: dict[str, Draw] = _COARSE_QUERIES | {"q": _NEAR_0, "k": _first_alone(*_BETWEEN)}
 
 
 def _tiled(
@@ -139,11 +146,11 @@ HIDDEN = {
     "flash_dkdv": (
         *_tiled(HALF_KV, TURNING_QUERIES),
         Draws(H=1, N=between(65, 120), D=64, causal=1, dtypes=HALF_KV, draws=CLIMBING),
-        Draws(H=1, N=between(33, 60), D=64, causal=0, dtypes=HALF_KV, draws=_COARSE_QUERIES),
+        Draws(H=1, N=255, D=64, causal=0, dtypes=HALF_KV, draws=_COARSE_QUERIES),
     ),
     "flash_dq": (
         *_tiled(HALF_Q, TURNING_KEYS, OPPOSED),
-        Draws(H=1, N=between(33, 60), D=64, causal=0, dtypes=HALF_Q, draws=_COARSE_KEYS),
+        Draws(H=1, N=255, D=64, causal=0, dtypes=HALF_Q, draws=_COARSE_KEYS),
     ),
 }
 

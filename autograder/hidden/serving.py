@@ -9,6 +9,8 @@ from course.spec.draws import FAINT_HALF, integers, spread, uniform
 
 #: Products far above 65,504, the most that float16 holds.
 _HUGE = {"x": spread(2000.0), "w": spread(100.0)}
+#: Products of -4e9: below any number that might stand for the lowest one.
+_HIGH, _LOW = uniform(6e4, 6e4), uniform(-6e4, -6e4)
 
 HIDDEN = {
     "paged_decode": (
@@ -21,6 +23,7 @@ HIDDEN = {
             D=16,
             draws={"v": uniform(-2e-3, 2e-3)},
         ),
+        Draws(S=1, P=1, PAGE=16, G=1, R=1, D=16, draws={"q": _HIGH, "k": _LOW}),
         Draws(
             S=5,
             P=between(3, 7),
@@ -90,6 +93,7 @@ HIDDEN = {
         Draws(traffic=True, M=multiples(64, 704, 896), N=128, K=128, E=4),
     ),
     "linear_cross_entropy": (
+        Draws(M=1, V=1, D=64, draws={"x": _HIGH, "w": _LOW}),
         # every logit is 0, and a token's all the same
         Draws(M=between(3, 20), V=between(2, 60), D=64, draws={"w": integers(0, 1)}),
         # large numbers beside small ones, each way round

@@ -65,6 +65,11 @@ ABYSS: dict[str, Draw] = {
     "k": described("-2**20, a score below -1e9 and the like")(uniform(-(2.0**20), -(2.0**20))),
     "v": LARGE,
 }
+#: The same in float16, with scores of -4e9.
+ABYSS_IN_HALF: dict[str, Draw] = {
+    "q": described("2**15")(uniform(2.0**15, 2.0**15)),
+    "k": described("-2**15, scores below -1e9 and the like")(uniform(-(2.0**15), -(2.0**15))),
+}
 #: Every score below -110: exp of each is 0, measured from a greatest score that begins at 0.
 FAR_BELOW: dict[str, Draw] = {
     "q": uniform(5.0, 6.0),

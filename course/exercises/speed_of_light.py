@@ -976,14 +976,14 @@ rope_heads = KernelExercise(
     budget=Budget(
         {
             "load x": "rows(2 * N * H, R)",
-            "load w": "N * sectors(2 * R)",
+            "load w": "max(N, cdiv(N, 16) * H) * sectors(2 * R)",
             "load cos": "rows(N, R)",
             "load sin": "rows(N, R)",
             "store out": "rows(2 * H * N, R)",
         },
         why=(
             "Every row once in and once out, as two halves. The tables once for each token, not "
-            "for each head. w, which is small, once for each token at most."
+            "for each head. w, which is small, once for each token, or for each head of 16 tokens."
         ),
     ),
 )

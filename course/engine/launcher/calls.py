@@ -33,10 +33,8 @@ from course.engine.launcher.names import (
     CONFIG,
     CONSTEXPR,
     CONVERSIONS,
-    DESCRIPTOR,
     FILLINGS,
     FINFO,
-    GLUON_DESCRIPTOR,
     IINFO,
     MISSING,
     NEW_TENSORS,
@@ -210,10 +208,10 @@ class Calls(Expressions):
         if path in ALLOCATIONS:
             name = path.rpartition(".")[2]
             return self.tried(node, self.allocator.make, name, arguments, named)
-        if path in (DESCRIPTOR, f"{DESCRIPTOR}.from_tensor"):
-            return self.tried(node, tensors.descriptor, path == DESCRIPTOR, arguments, named)
-        if path == f"{GLUON_DESCRIPTOR}.from_tensor":
-            return self.tried(node, tensors.gluon_descriptor, arguments, named)
+        described = path.removesuffix(".from_tensor")
+        if made := tensors.DESCRIPTORS.get(described):
+            whole = path == described
+            return self.tried(node, tensors.descriptor, made, whole, arguments, named)
         if path == f"{SHARED_LAYOUT}.get_default_for":
             return self.tried(node, tensors.shared_layout, arguments, named)
         if path in gpu.ANSWERS:

@@ -18,7 +18,13 @@ from triton.experimental.gluon.nvidia.hopper import TensorDescriptor as GluonDes
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 from course.engine.launcher import gluon, gpu
-from course.engine.launcher.names import CONVERSIONS, MISSING, NAMED_DTYPES
+from course.engine.launcher.names import (
+    CONVERSIONS,
+    DESCRIPTOR,
+    GLUON_DESCRIPTOR,
+    MISSING,
+    NAMED_DTYPES,
+)
 from course.engine.triton.running.tensors import initialised, uninitialised
 from course.plain.arithmetic import MOST_ITEMS, NotHere, NoValue, is_number, is_whole, kind
 from course.spec.inputs import poison
@@ -370,11 +376,17 @@ def sliced(tensor: torch.Tensor, index: Any) -> torch.Tensor:
 
 # ---------------------------------------------------------------- descriptors
 
+DESCRIPTORS: Mapping[str, type] = {
+    DESCRIPTOR: TensorDescriptor,
+    GLUON_DESCRIPTOR: GluonDescriptor,
+}
 
-def descriptor(spelled_out: bool, args: Sequence[Any], named: Mapping[str, Any]) -> Any:
-    """`TensorDescriptor(...)` where `spelled_out`, else `TensorDescriptor.from_tensor(...)`."""
-    names = ("base", "shape", "strides", "block_shape", "padding")
-    parameters = names if spelled_out else ("tensor", "block_shape", "padding")
+
+def descriptor(made: type, spelled_out: bool, args: Sequence[Any], named: Mapping[str, Any]) -> Any:
+    """Triton's or Gluon's descriptor: `made(...)` where `spelled_out`, else `from_tensor(...)`."""
+    last = "layout" if made is GluonDescriptor else "padding"
+    names = ("base", "shape", "strides", "block_shape", last)
+    parameters = names if spelled_out else ("tensor", "block_shape", last)
     given = _listed("descriptor", parameters, args, named, optional=("padding",))
     base = given["base" if spelled_out else "tensor"]
     if not isinstance(base, torch.Tensor):
@@ -384,22 +396,12 @@ def descriptor(spelled_out: bool, args: Sequence[Any], named: Mapping[str, Any])
     strides = _shape(given["strides"]) if spelled_out else tuple(base.stride())
     if not len(block) == len(shape) == len(strides):
         raise NoValue("the descriptor's shape, strides and block have different numbers of axes")
-    padding = given.get("padding", "zero")
-    if not isinstance(padding, str) or padding not in ("zero", "nan"):
-        raise NoValue("the padding is 'zero' or 'nan'")
-    return _described(TensorDescriptor, base, list(shape), list(strides), list(block), padding)
-
-
-def gluon_descriptor(args: Sequence[Any], named: Mapping[str, Any]) -> Any:
-    """Gluon's `TensorDescriptor.from_tensor(tensor, block, layout)`."""
-    given = _listed("descriptor", ("tensor", "block_shape", "layout"), args, named)
-    tensor, block, layout = (given[name] for name in ("tensor", "block_shape", "layout"))
-    if not isinstance(tensor, torch.Tensor):
-        raise NoValue(f"a descriptor describes a tensor, not {kind(tensor)}")
-    _check_block(block)
-    if not isinstance(layout, gluon.LANGUAGE.NVMMASharedLayout):
+    how = given.get(last, "zero")
+    if made is GluonDescriptor and not isinstance(how, gluon.LANGUAGE.NVMMASharedLayout):
         raise NoValue("the descriptor needs the layout that its tile has in shared memory")
-    return _described(GluonDescriptor.from_tensor, tensor, list(block), layout)
+    if made is TensorDescriptor and how not in ("zero", "nan"):
+        raise NoValue("the padding is 'zero' or 'nan'")
+    return _described(made, base, list(shape), list(strides), list(block), how)
 
 
 def shared_layout(args: Sequence[Any], named: Mapping[str, Any]) -> Any:

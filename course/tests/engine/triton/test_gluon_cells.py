@@ -101,6 +101,15 @@ def test_a_cell_of_gluon_is_compiled_for_the_gpu_that_its_run_names():
     }
 
 
+def test_a_descriptor_says_its_shape_and_strides_and_is_held_to_its_tensor():
+    described = "TensorDescriptor.from_tensor(X, [64, 64], layout)"
+    spelled_out = "TensorDescriptor(X, {}, X.stride(), [64, 64], layout=layout)"
+    x, left = ran(SCALES.replace(described, spelled_out.format("X.shape")))
+    assert np.array_equal(left.arrays["Y"], (x.astype(np.float32) * 3).astype(np.float16))
+    fault = refused(SCALES.replace(described, spelled_out.format("(100, 136)")))
+    assert (fault.outcome, fault.message_id) == (Outcome.OUT_OF_BOUNDS, "tile_out_of_bounds")
+
+
 def test_specialised_warps_need_no_thread_of_the_systems(monkeypatch):
     # behind the grader's wall none can be started
     monkeypatch.setattr("threading.Thread.start", lambda self: pytest.fail("a thread"))
