@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from course.engine.simt.lowering.signatures import Function
 from course.engine.simt.running.turns import length
@@ -18,7 +18,7 @@ from course.plain.evaluator import Evaluator, is_name
 from course.plain.trees import nodes, walk
 
 #: A loop is unrolled by four, or by two, up to this size, and else not at all.
-MOST_BY_FOUR, MOST_BY_TWO = 46, 88
+MOST_BY_FOUR, MOST_BY_TWO = 45, 88
 #: A loop of a known number of turns is written out up to this size of all of them.
 MOST_WRITTEN_OUT, MOST_LOOKED_AT = 420, 10
 #: A pointer and what lies there; a further dimension of it; whether a computed index is negative.
@@ -42,52 +42,73 @@ def written_out(loop: ast.For, turns: int, function: Function) -> bool:
     Of a few it looks at what becomes a constant then, and takes up to four times as much.
     """
     changed = _stored([loop])
-    size = max(_size(loop.body, changed, function), 1)
+    size = max(_Body(loop.body, changed, function).size, 1)
     if turns <= MOST_LOOKED_AT:
-        left = max(_size(loop.body, changed - _stored([loop.target]), function), 1)
+        left = max(_Body(loop.body, changed - _stored([loop.target]), function).size, 1)
         return turns * left <= MOST_WRITTEN_OUT * min(size / left, 4)
     return turns * size <= MOST_WRITTEN_OUT
 
 
 def unrolled_by(loop: ast.For | ast.While, function: Function) -> int:
     """How many turns of an innermost loop NVVM writes as one: four, two or one."""
-    size = _size(loop.body, _stored([loop]), function)
+    size = _Body(loop.body, _stored([loop]), function).size
     return 4 if size <= MOST_BY_FOUR else 2 if size <= MOST_BY_TWO else 1
 
 
-def _size(body: Sequence[ast.stmt], changed: set[str], function: Function) -> float:
-    """Of what is another in each turn, and does not stand there before."""
-    found, known = 0.0, dict[str, set[str]]()
-    stores = any(isinstance(n.ctx, ast.Store) for n in nodes(body, ast.Subscript))
-    for part in _in_order(body):
-        if isinstance(part, ast.For):  # a short one is written out before
-            inner = _size(part.body, _stored([part]), function)
-            found += _turns(part, function) * inner
-            continue
+class _Body:
+    """Statements, and the size of what is another in each turn and does not stand there before."""
+
+    def __init__(self, body: Sequence[ast.stmt], changed: set[str], function: Function) -> None:
+        self.changed = changed
+        self.function = function
+        self.stores = any(isinstance(n.ctx, ast.Store) for n in nodes(body, ast.Subscript))
+        self.assigned = _stored(body)
+        self.size = self._block(body, {})
+
+    def _block(self, body: Sequence[ast.stmt], known: dict[str, set[str]]) -> float:
+        """`known` are the expressions that stand before, and the names in them."""
+        found = 0.0
+        for statement in body:
+            if isinstance(statement, ast.If):
+                found += self._part(statement.test, known)
+                found += self._block(statement.body, dict(known))
+                found += self._block(statement.orelse, dict(known))
+            elif isinstance(statement, ast.For):  # a short one is written out before
+                inner = _Body(statement.body, _stored([statement]), self.function)
+                found += _turns(statement, self.function) * inner.size
+            else:
+                found += self._part(statement, known)
+            here = _stored([statement])
+            for text in [text for text, names in known.items() if not names.isdisjoint(here)]:
+                del known[text]
+        return found
+
+    def _part(self, part: ast.AST, known: dict[str, set[str]]) -> float:
+        found = 0.0
         for node in walk(part):
             if isinstance(node, ast.expr) and not isinstance(getattr(node, "ctx", None), ast.Store):
                 text, names = ast.unparse(node), {name.id for name in nodes(node, ast.Name)}
-                fixed = changed.isdisjoint(names) and not (stores and nodes(node, ast.Subscript))
-                if fixed or text in known:
+                fixed = self.changed.isdisjoint(names)
+                if (fixed and not (self.stores and nodes(node, ast.Subscript))) or text in known:
                     continue
                 known[text] = names
             found += _own(node)
-            if (callee := _callee(node, function)) is not None:
-                found += _size(callee.node.body, {*callee.parameters, *changed}, callee)
-        here = _stored([part])
-        known = {text: names for text, names in known.items() if names.isdisjoint(here)}
-    return found
+            if isinstance(node, ast.Subscript):
+                found += _SIGN * sum(self._asks(index, known) for index in _indices(node))
+            if (callee := _callee(node, self.function)) is not None:
+                changed = {*callee.parameters, *self.changed}
+                found += _Body(callee.node.body, changed, callee).size
+        return found
 
-
-def _in_order(body: Sequence[ast.stmt]) -> Iterator[ast.AST]:
-    """Statements, and the conditions of branches before what stands under them."""
-    for statement in body:
-        if isinstance(statement, ast.If):
-            yield statement.test
-            yield from _in_order(statement.body)
-            yield from _in_order(statement.orelse)
-        else:
-            yield statement
+    def _asks(self, index: ast.expr, known: dict[str, set[str]]) -> bool:
+        """Whether it is asked here if an index is negative."""
+        names = {name.id for name in nodes(index, ast.Name)}
+        text = f"{ast.unparse(index)} < 0"
+        plain = isinstance(index, ast.Name) and index.id not in self.assigned
+        if plain or isinstance(index, ast.Constant) or text in known:
+            return False
+        known[text] = names
+        return True
 
 
 def _own(node: ast.AST) -> float:
@@ -102,12 +123,14 @@ def _own(node: ast.AST) -> float:
         case ast.UnaryOp():
             return 1
         case ast.Subscript():
-            indices = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-            computed = sum(isinstance(index, ast.BinOp) for index in indices)
-            return _ELEMENT + _DIMENSION * (len(indices) - 1) + _SIGN * computed
+            return _ELEMENT + _DIMENSION * (len(_indices(node)) - 1)
         case ast.Call():
             return _CALLS.get(ast.unparse(node.func).rpartition(".")[2], 1)
     return 0
+
+
+def _indices(node: ast.Subscript) -> list[ast.expr]:
+    return node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
 
 
 def _stored(body: Sequence[ast.AST]) -> set[str]:

@@ -208,6 +208,22 @@ conv_halo_2d:
                 acc += s[ty + i, tx + j] * y[i * 3 + j]
         o2[r, q] = acc
 
+causal_softmax:
+    i = cuda.grid(1)
+    if i < n:
+        m = float32(-1e30)
+        l = float32(0)
+        acc = float32(0)
+        for j in range(i % 19 + 1):
+            p = x[i] * x[j]
+            mn = max(m, p)
+            u = math.exp(m - mn)
+            e = math.exp(p - mn)
+            l = l * u + e
+            acc = acc * u + e * y[j]
+            m = mn
+        out[i] = acc / l
+
 mandelbrot:
     q, r = cuda.grid(2)
     if r < h and q < c:
