@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from course.engine.simt.running.views import Packed
 from course.plain.sectors import WARP_LANES
 
 PLANS_KEPT = 256  # of 10 to 30 KB each
+MOST_HELD = 32  # of up to 1 MB each
 
 
 @dataclass
@@ -60,6 +61,8 @@ class SharedArray(Packed):
         #: the accesses whose values registers hold, and since when
         self._in_registers: set[int] = set()
         self._held_since = (-1, -1)
+        #: the same as indices and mask, which each block compares for itself where they differ
+        self._held: list[tuple[np.ndarray, ...]] = []
 
     def _new_history(self, blocks: int) -> History:
         history = History(self.name, self.cells * blocks, shared=True)
@@ -151,14 +154,51 @@ class SharedArray(Packed):
         turn of a loop lies between.
         """
         if self._held_since != (lanes.now, lanes.turn):
-            self._in_registers.clear()
+            self._forget()
             self._held_since = (lanes.now, lanes.turn)
-        if id(plan) in self._in_registers:
+        if not self.alike:
+            counted = self._of_blocks_that_ask(lanes, plan, access)
+            if counted is None:
+                return
+            plan, access = counted
+        elif id(plan) in self._in_registers:
             return
-        if self.alike:  # else there is a plan for each access
+        else:
             self._in_registers.add(id(plan))
+            asked = (*access.indices, lanes.full(access.mask))
+            self._held = [*self._held[1 - MOST_HELD :], asked]
         self._count(lanes, plan, access)
         lanes.launch.meter.shared_loads[access.line] += plan.requests
+
+    def _of_blocks_that_ask(
+        self, lanes: Lanes, plan: Plan, access: Access
+    ) -> tuple[Plan, Access] | None:
+        """A load as the blocks make it that do not hold it; None where all do."""
+        mask = lanes.full(access.mask)
+        asked = (*access.indices, mask)
+        holds = np.zeros((1, lanes.blocks), np.bool_)
+        for held in self._held:
+            if len(held) == len(asked):
+                same = [
+                    (a == b).all(axis=0, keepdims=True) for a, b in zip(held, asked, strict=True)
+                ]
+                holds |= np.logical_and.reduce(np.broadcast_arrays(*same))
+        self._held = [*self._held[1 - MOST_HELD :], asked]
+        if holds.all():
+            return None
+        if holds.any():
+            mask = mask & ~holds
+            addresses = self.base_bytes + plan.cell * self.dtype.itemsize
+            conflicts = conflicts_of(lanes, addresses, mask, self.dtype.itemsize)
+            requests = lanes.count_warps(lanes.warps_with(mask))
+            plan = replace(plan, extra_wavefronts=conflicts, requests=requests)
+            access = access._replace(mask=mask)
+        return plan, access
+
+    def _forget(self) -> None:
+        """Registers hold nothing of this array any more."""
+        self._in_registers.clear()
+        self._held.clear()
 
     def _count(self, lanes: Lanes, plan: Plan, access: Access) -> None:
         meter = lanes.launch.meter
@@ -166,7 +206,7 @@ class SharedArray(Packed):
         meter.shared_access(lanes, self, access, plan.cell)
 
     def store(self, lanes: Lanes, access: Access, values: np.ndarray) -> None:
-        self._in_registers.clear()
+        self._forget()
         plan = self._plan(lanes, access)
         self._count(lanes, plan, access)
         cells, threads = plan.cells, plan.threads
@@ -190,7 +230,7 @@ class SharedArray(Packed):
 
     def update(self, lanes: Lanes, access: Access) -> tuple[np.ndarray, np.ndarray]:
         check_bounds(lanes, self.name, self.shape, access)
-        self._in_registers.clear()
+        self._forget()
         self.part_ways(lanes)
         cells, threads = self._cells(lanes, self.cell(access.indices), access.mask)
         self._check_written(lanes, cells, threads, access.line)
