@@ -33,6 +33,11 @@ def nodes(trees: ast.AST | Iterable[ast.AST], *kinds: type[Node]) -> list[Node]:
     return [node for tree in several for node in walk(tree) if isinstance(node, kinds)]
 
 
+def stored_names(trees: ast.AST | Iterable[ast.AST]) -> set[str]:
+    """Names that are assigned anywhere in a tree or in several."""
+    return {name.id for name in nodes(trees, ast.Name) if isinstance(name.ctx, ast.Store)}
+
+
 def covers(node: ast.stmt | ast.expr, line: int) -> bool:
     """Whether a line is one of those that a node stands on."""
     return node.lineno <= line <= (node.end_lineno or 0)

@@ -14,11 +14,11 @@ from course.engine.simt.lowering.expr import Expr, nothing, variable
 from course.engine.simt.lowering.types import ArrayType, Type, TypingError, unify
 from course.engine.simt.nvvm.merging import Arm, Count, Held
 from course.engine.simt.nvvm.ranges import Fact, fact_of
-from course.engine.simt.nvvm.unrolling import leaves_late, stored_names
+from course.engine.simt.nvvm.unrolling import leaves_late
 from course.engine.simt.running import control
 from course.engine.simt.running.control import Casts
 from course.engine.simt.running.lanes import Lanes, Statement
-from course.plain.trees import nodes
+from course.plain.trees import nodes, stored_names
 
 if TYPE_CHECKING:
     from course.engine.simt.lowering.lower import Lowering

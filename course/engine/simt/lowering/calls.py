@@ -29,11 +29,11 @@ from course.engine.simt.lowering.types import (
     unify,
 )
 from course.engine.simt.nvvm import contraction
-from course.engine.simt.nvvm.unrolling import stored_names
 from course.engine.simt.running import control
 from course.engine.simt.running.barriers import sync_grid
 from course.engine.simt.running.lanes import Lanes, Statement
 from course.plain.evaluator import Ref
+from course.plain.trees import stored_names
 
 if TYPE_CHECKING:
     from course.engine.simt.lowering.lower import Lowering

@@ -15,9 +15,8 @@ from dataclasses import replace
 from typing import Any
 
 from course.engine.simt.lowering.signatures import Function
-from course.engine.simt.nvvm.unrolling import stored_names
 from course.plain.evaluator import is_name
-from course.plain.trees import nodes
+from course.plain.trees import nodes, stored_names
 
 _WRITTEN = (ast.Match, ast.Lambda, ast.FunctionDef)
 #: Functions inside one kernel, and variables that one of them reads: with more, a reader of the

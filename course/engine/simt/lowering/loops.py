@@ -32,17 +32,11 @@ from course.engine.simt.nvvm.merging import (
     old_enough,
     one_for_all,
 )
-from course.engine.simt.nvvm.unrolling import (
-    Counting,
-    counting,
-    full_turns,
-    stored_names,
-    unroll_mode,
-)
+from course.engine.simt.nvvm.unrolling import Counting, counting, full_turns, unroll_mode
 from course.engine.simt.running import control, turns
 from course.engine.simt.running.control import Casts
 from course.engine.simt.running.lanes import Lanes, Statement
-from course.plain.trees import nodes
+from course.plain.trees import nodes, stored_names
 
 if TYPE_CHECKING:
     from course.engine.simt.lowering.lower import Lowering

@@ -56,10 +56,11 @@ from course.engine.simt.lowering.types import (
 from course.engine.simt.nvvm.contraction import Uses
 from course.engine.simt.nvvm.merging import Held, Registers
 from course.engine.simt.nvvm.ranges import Fact, opposite
-from course.engine.simt.nvvm.unrolling import stored_names, unused_names
+from course.engine.simt.nvvm.unrolling import unused_names
 from course.engine.simt.nvvm.work import work_of
 from course.engine.simt.running.lanes import Lanes, Statement
 from course.engine.simt.running.memory import ConstantArray
+from course.plain.trees import stored_names
 
 #: Nodes of the tree that may be lowered, each as often as loops and calls have it written out.
 #: The largest kernel of the course takes 2,000, and this many a second or two.

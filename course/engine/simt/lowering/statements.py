@@ -14,12 +14,11 @@ from course.engine.simt.lowering.names import field_of, named
 from course.engine.simt.lowering.operators import binary
 from course.engine.simt.lowering.types import NONE, ArrayType, TupleType, is_scalar
 from course.engine.simt.nvvm import contraction
-from course.engine.simt.nvvm.unrolling import stored_names
 from course.engine.simt.running import control
 from course.engine.simt.running.control import Casts
 from course.engine.simt.running.lanes import Lanes, Statement
 from course.plain.evaluator import Ref
-from course.plain.trees import nodes
+from course.plain.trees import nodes, stored_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,7 +15,7 @@ from course.engine.simt.lowering.signatures import Function
 from course.engine.simt.running.turns import length
 from course.plain.arithmetic import NoValue
 from course.plain.evaluator import Evaluator, is_name
-from course.plain.trees import nodes, walk
+from course.plain.trees import nodes, stored_names, walk
 
 #: A loop is unrolled by four, or by two, up to this size, and else not at all.
 MOST_BY_FOUR, MOST_BY_TWO = 45, 88
@@ -41,17 +41,17 @@ def written_out(loop: ast.For, turns: int, function: Function) -> bool:
 
     Of a few it looks at what becomes a constant then, and takes up to four times as much.
     """
-    changed = _stored([loop])
+    changed = stored_names([loop])
     size = max(_Body(loop.body, changed, function).size, 1)
     if turns <= MOST_LOOKED_AT:
-        left = max(_Body(loop.body, changed - _stored([loop.target]), function).size, 1)
+        left = max(_Body(loop.body, changed - stored_names([loop.target]), function).size, 1)
         return turns * left <= MOST_WRITTEN_OUT * min(size / left, 4)
     return turns * size <= MOST_WRITTEN_OUT
 
 
 def unrolled_by(loop: ast.For | ast.While, function: Function) -> int:
     """How many turns of an innermost loop NVVM writes as one: four, two or one."""
-    size = _Body(loop.body, _stored([loop]), function).size
+    size = _Body(loop.body, stored_names([loop]), function).size
     return 4 if size <= MOST_BY_FOUR else 2 if size <= MOST_BY_TWO else 1
 
 
@@ -62,7 +62,7 @@ class _Body:
         self.changed = changed
         self.function = function
         self.stores = any(isinstance(n.ctx, ast.Store) for n in nodes(body, ast.Subscript))
-        self.assigned = _stored(body)
+        self.assigned = stored_names(body)
         self.size = self._block(body, {})
 
     def _block(self, body: Sequence[ast.stmt], known: dict[str, set[str]]) -> float:
@@ -74,11 +74,11 @@ class _Body:
                 found += self._block(statement.body, dict(known))
                 found += self._block(statement.orelse, dict(known))
             elif isinstance(statement, ast.For):  # a short one is written out before
-                inner = _Body(statement.body, _stored([statement]), self.function)
-                found += _turns(statement, self.function) * inner.size
+                inner = _Body(statement.body, stored_names([statement]), self.function)
+                found += (known_turns(statement, self.function) or 1) * inner.size
             else:
                 found += self._part(statement, known)
-            here = _stored([statement])
+            here = stored_names([statement])
             for text in [text for text, names in known.items() if not names.isdisjoint(here)]:
                 del known[text]
         return found
@@ -95,7 +95,7 @@ class _Body:
             found += _own(node)
             if isinstance(node, ast.Subscript):
                 found += _SIGN * sum(self._asks(index, known) for index in _indices(node))
-            if (callee := _callee(node, self.function)) is not None:
+            if (callee := callee_of(node, self.function)) is not None:
                 changed = {*callee.parameters, *self.changed}
                 found += _Body(callee.node.body, changed, callee).size
         return found
@@ -133,24 +133,21 @@ def _indices(node: ast.Subscript) -> list[ast.expr]:
     return node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
 
 
-def _stored(body: Sequence[ast.AST]) -> set[str]:
-    return {n.id for n in nodes(body, ast.Name) if isinstance(n.ctx, ast.Store)}
-
-
-def _turns(loop: ast.For, function: Function) -> int:
-    """Of a loop over a tuple or a range of constants; 1 of another, which stands there once."""
+def known_turns(loop: ast.For, function: Function) -> int | None:
+    """Of a loop over a tuple, or a range of constants; 1 over another iterator of these."""
     if isinstance(loop.iter, ast.Tuple):
         return len(loop.iter.elts)
-    if not (isinstance(loop.iter, ast.Call) and is_name(loop.iter.func, "range")):
-        return 1
+    if not isinstance(loop.iter, ast.Call):
+        return None
     try:
         names = {n.id: function.lookup(n.id) for a in loop.iter.args for n in nodes(a, ast.Name)}
-        return length(range(*map(Evaluator(names).value, loop.iter.args)))
+        bounds = [Evaluator(names).value(argument) for argument in loop.iter.args]
+        return length(range(*bounds)) if is_name(loop.iter.func, "range") else 1
     except (KeyError, NoValue, TypeError, ValueError):
-        return 1
+        return None
 
 
-def _callee(node: ast.AST, function: Function) -> Function | None:
+def callee_of(node: ast.AST, function: Function) -> Function | None:
     """The device function that a call calls."""
     if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name)):
         return None

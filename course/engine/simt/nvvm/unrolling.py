@@ -15,10 +15,10 @@ from typing import Any
 
 from course.engine.simt.lowering.signatures import Function
 from course.engine.simt.lowering.types import ArrayType, is_integer
-from course.engine.simt.nvvm.size import unrolled_by, written_out
+from course.engine.simt.nvvm.size import callee_of, known_turns, unrolled_by, written_out
 from course.engine.simt.running.turns import Unroll
 from course.plain.evaluator import is_name
-from course.plain.trees import nodes, walk
+from course.plain.trees import nodes, stored_names, walk
 
 #: calls that all lanes of a warp must make together: a loop with one keeps its turns whole
 _TOGETHER = ("sync", "shfl", "ballot", "all_sync", "any_sync", "activemask", "match")
@@ -83,7 +83,7 @@ def unroll_mode(
     for inner in nodes(node.body, ast.AST):
         if isinstance(inner, ast.Break | ast.Return | ast.While):
             return Unroll()
-        if isinstance(inner, ast.For) and not _constant_range(inner, function):
+        if isinstance(inner, ast.For) and known_turns(inner, function) is None:
             return Unroll()
         if isinstance(inner, ast.Call) and _keeps_whole(inner, function):
             return Unroll()
@@ -103,7 +103,7 @@ def leaves_late(node: ast.If, loop: ast.For | ast.While | None, function: Functi
     """
     if loop is None or not isinstance(node.body[-1], ast.Break | ast.Return):
         return False
-    if isinstance(loop, ast.For) and _constant_range(loop, function):
+    if isinstance(loop, ast.For) and known_turns(loop, function) is not None:
         return False
     if not nodes(node.body, ast.Subscript):
         return False
@@ -187,11 +187,6 @@ def _loaded(node: ast.AST) -> set[str]:
     return {n.id for n in nodes(node, ast.Name) if isinstance(n.ctx, ast.Load)}
 
 
-def stored_names(body: list[ast.stmt]) -> set[str]:
-    """Names that are assigned anywhere in these statements."""
-    return {n.id for n in nodes(body, ast.Name) if isinstance(n.ctx, ast.Store)}
-
-
 def _is_extent(node: ast.Subscript) -> bool:
     """``A.shape[k]``, which no turn changes."""
     return isinstance(node.value, ast.Attribute) and node.value.attr == "shape"
@@ -212,38 +207,10 @@ def _is_global(node: ast.expr, env: Mapping[str, Any]) -> bool:
     )
 
 
-def _constant_range(node: ast.For, function: Function) -> bool:
-    if isinstance(node.iter, ast.Tuple):
-        return True
-    if not isinstance(node.iter, ast.Call):
-        return False
-    return all(_is_constant(argument, function) for argument in node.iter.args)
-
-
-def _is_constant(node: ast.expr, function: Function) -> bool:
-    for part in walk(node):
-        if isinstance(part, ast.Name):
-            try:
-                value = function.lookup(part.id)
-            except KeyError:
-                return False
-            if not isinstance(value, int):
-                return False
-        elif isinstance(part, ast.Call | ast.Attribute | ast.Subscript):
-            return False
-    return True
-
-
 def _keeps_whole(call: ast.Call, function: Function) -> bool:
     """Whether a call in a loop's body keeps the compiler from unrolling the loop."""
     text = ast.unparse(call.func)
     if any(word in text for word in _TOGETHER):
         return True
-    if isinstance(call.func, ast.Name):
-        try:
-            callee = function.lookup(call.func.id)
-        except KeyError:
-            return False
-        if isinstance(callee, Function):
-            return bool(nodes(callee.node.body, ast.For, ast.While))
-    return False
+    callee = callee_of(call, function)
+    return callee is not None and bool(nodes(callee.node.body, ast.For, ast.While))

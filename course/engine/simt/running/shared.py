@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -62,7 +63,7 @@ class SharedArray(Packed):
         self._in_registers: set[int] = set()
         self._held_since = (-1, -1)
         #: the same as indices and mask, which each block compares for itself where they differ
-        self._held: list[tuple[np.ndarray, ...]] = []
+        self._held: deque[tuple[np.ndarray, ...]] = deque(maxlen=MOST_HELD)
 
     def _new_history(self, blocks: int) -> History:
         history = History(self.name, self.cells * blocks, shared=True)
@@ -165,8 +166,7 @@ class SharedArray(Packed):
             return
         else:
             self._in_registers.add(id(plan))
-            asked = (*access.indices, lanes.full(access.mask))
-            self._held = [*self._held[1 - MOST_HELD :], asked]
+            self._held.append((*access.indices, lanes.full(access.mask)))
         self._count(lanes, plan, access)
         lanes.launch.meter.shared_loads[access.line] += plan.requests
 
@@ -178,12 +178,10 @@ class SharedArray(Packed):
         asked = (*access.indices, mask)
         holds = np.zeros((1, lanes.blocks), np.bool_)
         for held in self._held:
-            if len(held) == len(asked):
-                same = [
-                    (a == b).all(axis=0, keepdims=True) for a, b in zip(held, asked, strict=True)
-                ]
-                holds |= np.logical_and.reduce(np.broadcast_arrays(*same))
-        self._held = [*self._held[1 - MOST_HELD :], asked]
+            pairs = zip(held, asked, strict=True)
+            same = [(one == other).all(axis=0, keepdims=True) for one, other in pairs]
+            holds |= np.logical_and.reduce(np.broadcast_arrays(*same))
+        self._held.append(asked)
         if holds.all():
             return None
         if holds.any():
