@@ -41,9 +41,7 @@ def if_else(low: Lowering, node: ast.If) -> Statement:
     condition = low.condition(node.test)
     entry = dict(low.frame.env)
     held, where = low.registers.snapshot(), low.held_where
-    known = low.outcome(condition.key)
-    if isinstance(condition.const, bool):
-        known = condition.const
+    known = low.outcome(condition)
     if known is not None:
         return _foregone(low, node, condition, entry, known)
     low.registers.step(None)  # code that both ways around begin with ends here

@@ -134,8 +134,11 @@ class Lowering:
         self.straight += 1
         self.fact = fact
 
-    def outcome(self, key: Any) -> bool | None:
-        """How a condition ends, where a branch around has asked it or its opposite."""
+    def outcome(self, condition: Expr) -> bool | None:
+        """How a condition ends: a number, or where a branch around has asked it or its opposite."""
+        if isinstance(condition.const, bool):
+            return condition.const
+        key = condition.key
         if key is None or key in self.outcomes:
             return self.outcomes.get(key)
         found = self.outcomes.get(opposite(key))

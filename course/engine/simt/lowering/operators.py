@@ -422,7 +422,7 @@ def ifexp(low: Lowering, node: ast.IfExp) -> Expr:
     """``a if condition else b``."""
     condition = low.condition(node.test)
     head: list[Count] = []
-    known = low.outcome(condition.key)
+    known = low.outcome(condition)
     if known is None:
         yes, no = _both_sides(low, node, condition, head)
     elif known:

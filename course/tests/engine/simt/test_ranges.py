@@ -71,3 +71,14 @@ def test_what_a_branch_says_of_an_index_makes_another_address_as_in_ptx(form, in
     mine, theirs = _loads_of_x(module_of("written", text).kernel)
     assert mine == theirs
     assert (mine > 2) == ((form, index, test) in OTHERS)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not has_nvvm(), reason="no NVVM here: pip install nvidia-cuda-nvcc-cu12")
+@pytest.mark.parametrize(
+    "turn", ["v += x[i] if k < 5 else 1", "if k < 5:\n    v += x[i]\nelse:\n    v += 1"]
+)
+def test_a_choice_by_a_number_is_no_branch_as_in_ptx(turn):
+    body = f"for k in range(8):\n{textwrap.indent(turn, '    ')}\nout[i] = v"
+    mine, theirs = _loads_of_x(module_of("written", HEAD + textwrap.indent(body, "    ")).kernel)
+    assert mine == theirs == 2
