@@ -2,6 +2,8 @@
 
 import inspect
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -209,6 +211,32 @@ def test_what_breaks_numbas_compiler_does_not_compile(line):
     )
     verdict = check_source(ex.vector_add, source)
     assert (verdict.outcome, verdict.line) == (Outcome.DOES_NOT_COMPILE, 7)
+
+
+ENDLESS = """
+import course
+from course import exercises as ex
+from course.check.check import check_source
+
+verdict = check_source(ex.vector_add, '''
+from numba import cuda
+
+
+@cuda.jit
+def vector_add(a, b, c):
+    y = 9**9**9
+    if y:
+        c[0] = 1
+    c[:4] = a[0].real
+''')
+print(verdict.outcome.name)
+"""
+
+
+def test_a_condition_that_would_never_be_worked_out_has_a_verdict():
+    program = [sys.executable, "-c", ENDLESS]
+    ended = subprocess.run(program, capture_output=True, text=True, timeout=60, check=True)
+    assert ended.stdout.strip() in ("DOES_NOT_COMPILE", "NOT_MEASURED")
 
 
 @cuda.jit
