@@ -18,7 +18,7 @@ import math
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -30,9 +30,13 @@ from autograder.grading.gradebook import Marked, marked
 from autograder.grading.names import few
 from autograder.grading.opened import GradebookError
 from autograder.grading.roster import Roster, RosterError, read_roster
+from autograder.grading.seeds import UsageError, chosen_folder
 from autograder.grading.store import StoreError, store_of
 from autograder.grading.worksheet import Columns, WorksheetError, fill, read_worksheet
+from autograder.judge import overlay
 from autograder.judge.judge import Graded
+from autograder.judge.overlay import OverlayError
+from autograder.judge.private import PrivateError
 from autograder.judge.sentences import HELD, JUDGED_AGAIN
 from autograder.lessons.catalogue import lesson_in, lesson_name
 from course.plain.text import counted
@@ -45,6 +49,12 @@ _MOODLE = {"email": "Email address", "number": "ID number", "login": "Username"}
 
 class GradesError(Exception):
     """Grades that cannot be written in a form, in a sentence."""
+
+
+_REFUSED = (
+    *(StoreError, RosterError, GradesError, WorksheetError, GradebookError),
+    *(OverlayError, PrivateError, UsageError),
+)
 
 
 @dataclass(frozen=True)
@@ -120,15 +130,19 @@ def main(args: argparse.Namespace) -> int:
         points = totals(rows)
         if not points.worth:
             raise GradesError(f"{args.grades} holds no verdict on a lesson. Run `grade` first.")
+        overlay.use(chosen_folder(None))
         if args.gradebook:
             points = _with_marks(points, args.gradebook)
+        else:
+            for sentence in _by_hand(points):
+                print(sentence, file=sys.stderr)
         if args.fill is not None:
             return _filled(args, to, rows, points, roster)
         if args.anonymous:
             points, roster = _without_names(points, roster, pseudonyms(args.grades))
         text = _FORMATS[args.format](points, roster)
         to.write_bytes(text.encode("utf-8", "backslashreplace"))
-    except (StoreError, RosterError, GradesError, WorksheetError, GradebookError) as error:
+    except _REFUSED as error:
         print(error, file=sys.stderr)
         return 2
     except OSError as error:
@@ -233,6 +247,17 @@ def _with_marks(points: Points, url: str) -> Points:
     }
     worth = {lesson: one.worth for (_, lesson), one in found.items()}
     return Points(by_student, {**points.worth, **worth})
+
+
+def _by_hand(points: Points) -> Iterator[str]:
+    """Sentences on points that a person gives, which no verdict has."""
+    for lesson, names in overlay.written_answers().items():
+        worth = sum(overlay.active().points.get(name, 0) for name in names)
+        if worth and lesson in points.worth:
+            yield (
+                f"{lesson}: its written answers are worth {worth:g} points more, which are not in "
+                "the file. Where a person has marked them, name the gradebook: --gradebook URL."
+            )
 
 
 def _without_names(

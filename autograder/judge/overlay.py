@@ -260,12 +260,16 @@ def _check_stems(chosen: Overlay) -> None:
                 )
 
 
+def written_answers() -> dict[str, list[str]]:
+    """The written answers of each lesson, by its notebook; none for a judge, as `_lessons`."""
+    return {file.stem: _WRITTEN.findall(file.read_text("utf-8")) for file in _lessons()}
+
+
 def _check_points(chosen: Overlay) -> None:
     """Points are for exercises that there are, the folder's own included, and written answers."""
     if not chosen.points:
         return
-    written = (one for file in _lessons() for one in _WRITTEN.findall(file.read_text("utf-8")))
-    names = {*exercises.all_exercises(), *written}
+    names = {*exercises.all_exercises()}.union(*written_answers().values())
     for name in chosen.points:
         if name not in names and not (name.startswith(_EXPLAIN) and not _lessons()):
             raise OverlayError(

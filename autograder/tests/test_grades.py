@@ -7,6 +7,7 @@ import pytest
 
 from autograder import __main__ as command_line
 from autograder.grading.store import Store
+from autograder.judge import overlay
 from autograder.judge.judge import Graded
 from autograder.tests.notebooks import EXERCISES, LESSON, put
 
@@ -113,6 +114,25 @@ def test_what_is_no_grade_stays_empty_and_is_named(
     said = capsys.readouterr().err
     assert "No grade, since it is held or not all of it is judged: " in said
     assert f": Doe, Jane {LESSON}. `grade` again says which, and why." in said
+
+
+def test_points_that_a_person_gives_are_said_to_be_missing(
+    grades: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(grades.parent))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    assert command_line.main(["init"]) == 0
+    settings = next(grades.parent.rglob("settings.toml"))
+    settings.write_text("[points]\nexplain_blocks = 2\nexplain_reuse = 3\n")
+    try:
+        capsys.readouterr()
+        assert written(grades, "students")[0] == 0
+    finally:
+        overlay.use(None)
+    assert capsys.readouterr().err == (
+        "01_threads: its written answers are worth 2 points more, which are not in the file. Where "
+        "a person has marked them, name the gradebook: --gradebook URL.\n"
+    )
 
 
 def test_a_lesson_that_a_stopped_run_left_half_is_no_grade(grades: Path) -> None:
