@@ -21,10 +21,22 @@ from course.plain.sectors import SECTOR_BYTES
 ALLOCATION_ALIGNMENT_BYTES = 256
 DIRECTIONS = ("load", "store", "atomic")
 
+_TABLE = "'s table"
+
 #: (array, direction)
 Pair = tuple[str, str]
 #: Which sectors were touched: a bool each, by the address of their allocation.
 Touched = dict[int, np.ndarray]
+
+
+def table_of(function: str) -> str:
+    """What a table that a function of a library reads is called, beside arrays."""
+    return f"{function}{_TABLE}"
+
+
+def function_of(array: str) -> str | None:
+    """Whose table it is; None of what is an array."""
+    return array.removesuffix(_TABLE) if array.endswith(_TABLE) else None
 
 
 @dataclass(frozen=True)

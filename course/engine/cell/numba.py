@@ -438,13 +438,12 @@ def _from_source(dispatcher: Any) -> Function:
             return _live_value(closure[name])
         return _live_value(python.__globals__[name])
 
+    options = getattr(dispatcher, "targetoptions", {})
     # a plain `@jit` function is device code where a kernel calls it
-    device = isinstance(dispatcher, CPUDispatcher) or bool(
-        getattr(dispatcher, "targetoptions", {}).get("device")
-    )
+    device = isinstance(dispatcher, CPUDispatcher) or bool(options.get("device"))
     filename = python.__code__.co_filename
     return written_out(
-        Function(python.__name__, node, lookup, device, filename, declared(dispatcher))
+        Function(python.__name__, node, lookup, device, filename, declared(dispatcher), options)
     )
 
 

@@ -34,6 +34,7 @@ from course.engine.simt.lowering.expr import (
     number,
     tuple_of,
 )
+from course.engine.simt.lowering.iteration import once
 from course.engine.simt.lowering.types import (
     BOOL,
     INT,
@@ -45,7 +46,7 @@ from course.engine.simt.lowering.types import (
     resolve,
     unify,
 )
-from course.engine.simt.running import arith
+from course.engine.simt.running import arith, tables
 from course.engine.simt.running.atomics import ATOMICS, atomic
 from course.engine.simt.running.barriers import syncthreads, syncwarp
 from course.engine.simt.running.fences import fence
@@ -295,7 +296,7 @@ def _math(name: str) -> Lower:
         operands = [low.scalar(a) for a in node.args]
         if name == "copysign":
             operands[1:] = map(_with_the_sign_of_a_gpu, operands[1:])
-        return apply(function, compute, operands, f"math.{name}")
+        return _applied(low, node, name, function, compute, operands, f"math.{name}")
 
     return lower
 
@@ -313,11 +314,40 @@ def _with_the_sign_of_a_gpu(part: Expr) -> Expr:
 
 
 def _stub(function: Any, compute: Callable[..., np.ndarray]) -> Lower:
+    name = getattr(function, "__name__", str(function))
+
     def lower(low: Lowering, node: ast.Call) -> Expr:
         parts = [low.scalar(argument) for argument in node.args]
-        return apply(function, compute, parts, getattr(function, "__name__", str(function)))
+        return _applied(low, node, name.removesuffix("f"), function, compute, parts, name)
 
     return lower
+
+
+def _applied(
+    low: Lowering,
+    node: ast.Call,
+    name: str,
+    function: Any,
+    compute: Callable[..., np.ndarray],
+    parts: list[Expr],
+    kind: str,
+) -> Expr:
+    """The function's value, and the loads that it makes itself."""
+    result = apply(function, compute, parts, kind)
+    dtype = numpy_dtype(result.type)
+    read, place = tables.reads(name, dtype), (node.lineno, node.col_offset)
+    fast = dtype == np.float32 and low.frame.function.options.get("fastmath")
+    if read is None or fast or low.registers.unused:
+        return result
+    angles, again = once(low, parts[0])
+    value, at = apply(function, compute, [angles], kind).run, again.run
+
+    def run(lanes: Lanes) -> np.ndarray:
+        found = value(lanes)
+        read(lanes, at(lanes).astype(dtype), place)
+        return found
+
+    return replace(result, run=run, masked=True, const=UNKNOWN)
 
 
 def _of_halves(name: str, compute: Callable[..., np.ndarray]) -> Lower:

@@ -4,6 +4,7 @@ from . import (
     access,
     algorithms,
     apart,
+    applications,
     arrays,
     atomics,
     branches,
@@ -33,6 +34,7 @@ BOOKS = (
     *(
         access,
         algorithms,
+        applications,
         apart,
         shapes,
         shared,
