@@ -83,7 +83,7 @@ def instructions_of(
     Args:
         copies: whether lanes and warps that hold what others hold take part, too.
         equal: along each axis how many neighbours have the same address: the assembler makes one
-            load of those that one lane holds.
+            load of those that one lane holds, where no mask decides on each.
     """
     strides = np.cumprod([1, *layout.shape[::-1]])[:-1][::-1]
 
@@ -293,8 +293,7 @@ class CompiledMeter(SiteMeter):
                     width = min(width, self._together(operation))
                 equal: tuple[int, ...] = ()
                 if operation.name == "tt.load":
-                    runs = pointers.constancy if masked is None else masked.constancy
-                    equal = tuple(map(math.gcd, pointers.constancy, runs))
+                    equal = pointers.constancy if masked is None else ()
                 elif operation.name == _COPY and not self._side_by_side(operation, layout):
                     width = 1
                 plan = instructions_of(layout, width, operation.name == "tt.load", equal)

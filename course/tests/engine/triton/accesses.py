@@ -60,6 +60,12 @@ def repeated(x, out, EACH: tl.constexpr, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def repeated_masked(x, out, n, EACH: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(x + i // EACH, mask=i < n), mask=i < n)
+
+
+@triton.jit
 def gathered(x, places, out, n, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     at = tl.load(places + i, mask=i < n, other=0)
@@ -242,6 +248,9 @@ def _table() -> Iterator[Access]:
     for each in (2, 4, 32, 64):
         of = {"EACH": each, "BLOCK": 1024}
         yield one(f"{each} each", "repeated", pair("float32"), (), of, 4)
+    for each, n in ((2, 3000), (8, 3000), (8, 4096), (64, 3001)):
+        of = {"EACH": each, "BLOCK": 1024}
+        yield one(f"{each} each of {n}", "repeated_masked", pair("float32"), (n,), of, 4)
     for n in (4096, 3000):
         arrays = (("float32", 9000, 0), ("int32", n, 0), ("float32", n, 0))
         yield one(f"{n}", "gathered", arrays, (n,), {"BLOCK": 512}, -(-n // 512))
