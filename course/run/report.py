@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import linecache
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from course.check.advice import of_memory
 from course.engine.faults import KernelFault, Outcome
 from course.engine.lines import file_of
 from course.engine.traffic import Site, Traffic
@@ -71,15 +74,23 @@ def _is_of_a_view(fault: KernelFault) -> bool:
 
 
 def _said(fault: KernelFault) -> tuple[str, str]:
-    """What happened, and what to do next."""
-    fields = {"name": fault.kernel, **fault.fields}
-    words = PROGRAMS.get(fault.message_id)
+    """What happened, and why where the kernel's file shows it; what to do next."""
+    said, step = _of(fault.message_id, {"name": fault.kernel, **fault.fields}, fault.dialect)
+    cause = None
+    if fault.dialect == "triton" and fault.filename:
+        tree = ast.parse("".join(linecache.getlines(fault.filename)))
+        cause = of_memory(fault, tree, {})
+    if cause is None:
+        return said, step
+    why, step = _of(*cause, fault.dialect)
+    return f"{said} {why}", step
+
+
+def _of(message_id: str, fields: Mapping[str, object], dialect: str) -> tuple[str, str]:
+    words = PROGRAMS.get(message_id)
     if words is not None:
         return filled(words.text, fields), filled(words.next, fields)
-    return (
-        sentence(fault.message_id, fault.fields, fault.dialect),
-        next_step(fault.message_id, fields, fault.dialect),
-    )
+    return sentence(message_id, fields, dialect), next_step(message_id, fields, dialect)
 
 
 def _seen(filename: str) -> str:
