@@ -290,6 +290,10 @@ REFUSALS: dict[str, tuple[str, str]] = {
         "Write `tl.float16` for `torch.float16`. What a tensor that is passed holds is "
         "`x_ptr.dtype.element_ty`.",
     ),
+    "tile_type_of_a_pointer": (
+        "A block cannot be converted to the type of a pointer.",
+        "What a tensor that is passed holds is `x_ptr.dtype.element_ty`.",
+    ),
     "tile_out_of_type": (
         "{value} does not fit into {got}, the type of what it meets on this line.",
         "Convert that first: `x.to(tl.int64)`, or `x.to(tl.uint32)` where bits are meant.",

@@ -28,6 +28,7 @@ _NOT_OF_TRITON = {
     "Raise": ("`raise`", "`tl.static_assert(condition, text)`"),
     "Global": ("`global`", "a parameter"),
     "Dict": ("A dict", "a tuple"),
+    "def": ("A function within a kernel", "one above it, with `@triton.jit`"),
     "Lambda": ("`lambda`", "a function with `@triton.jit` above it"),
 }
 
@@ -51,6 +52,7 @@ _ON_LINES: tuple[tuple[str, str, str], ...] = (
     (r"make_tensor_descriptor\(", r"`_semantic` argument must be provided|last dim must be 1",
      "tile_descriptor_stride"),
     (r"\[", r"`_semantic` argument must be provided", "tile_indexes_pointer"),
+    (r"^\s*(?P<construct>def) ", r"^StopIteration", "tile_not_of_triton"),
     (r"^\s*\w+\s*,[^=(]*=", r"'tensor' object has no attribute 'values'", "tile_taken_apart"),
 )  # fmt: skip
 #: Where Triton's words match, the sentence; groups of the match are its fields.
@@ -70,6 +72,7 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
     (r"Expected dtype \[(?P<known>.*)\] but got (?P<got>\w+)", "tile_other_floats"),
     (r"Scalar (?P<value>\S+) is out of range for type (?P<got>\w+)", "tile_out_of_type"),
     (r"'torch\.dtype' object has no attribute", "tile_type_of_torch"),
+    (r"cannot cast \S+ to .*pointer<", "tile_type_of_a_pointer"),
     (r"must be (?:a string.* )?real number, not '?tensor", "tile_function_of_python"),
     (r"module 'triton\.language\S*' has no attribute '(?P<name>\w+)'", "tile_no_function"),
     (r"'tensor' object has no attribute '(?P<name>[a-z]\w*)'", "tile_no_method"),
@@ -113,8 +116,8 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
     (r"^a `return` inside a loop|Cannot have `return` statements inside", "tile_return_in_a_loop"),
     (r"f-string", "tile_f_string"),
     (r"Cannot access global variable (?P<name>\w+)", "triton_global"),
-    (r"Unsupported function referenced: <(?:built-in )?(?:function|method) (?P<name>[\w.]+)",
-     "triton_foreign_call"),
+    (r"Unsupported function referenced: <(?:built-in )?(?:function|method|ufunc) "
+     r"'?(?P<name><lambda>|[\w.]+)", "triton_foreign_call"),
     (r"^(?P<name>\w+) is not defined$", "tile_no_value"),
     (r"incompatible dimensions at index (?P<axis>\d+): (?P<first>\d+) and (?P<second>\d+)",
      "tile_shapes"),

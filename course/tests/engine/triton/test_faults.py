@@ -583,6 +583,24 @@ def pointer_of_another_shape(x_ptr, out_ptr, N: tl.constexpr):
     tl.store(out_ptr + i, tl.load(x_ptr + i)[:, None] + i)
 
 
+@triton.jit
+def converts_to_a_pointer(x_ptr, out_ptr, N: tl.constexpr):
+    tl.store(out_ptr, tl.load(x_ptr).to(out_ptr.dtype))
+
+
+@triton.jit
+def exponent_of_numpy(x_ptr, out_ptr, N: tl.constexpr):
+    tl.store(out_ptr, np.exp(tl.load(x_ptr)))
+
+
+@triton.jit
+def defines_a_function(x_ptr, out_ptr, N: tl.constexpr):
+    def double(x):
+        return x + x
+
+    tl.store(out_ptr, double(tl.load(x_ptr)))
+
+
 @without_block_pointers
 def test_a_mask_of_a_block_pointer_is_told_by_what_it_takes():
     fault = raised(launch, masks_a_block_pointer, (torch.zeros(8), torch.zeros(8), 8), (1,))
@@ -620,6 +638,9 @@ def masks_a_block_pointer(x_ptr, out_ptr, N: tl.constexpr):
         (shifts_a_float, 2, "takes whole numbers, and gets float32", "`x.to(tl.int32)`"),
         (wants_another_constant, 2, "is false: N is at most 7", "Which constants"),
         (pointer_of_another_shape, 3, "to have shape [8, 8] but got [8]", "the types and shapes"),
+        (converts_to_a_pointer, 2, "to the type of a pointer", "`x_ptr.dtype.element_ty`"),
+        (exponent_of_numpy, 1, "`exp` cannot be called in a kernel", "Use a function of `tl`"),
+        (defines_a_function, 2, "A function within a kernel is not part", "Write one above it"),
         (indexes, 3, "Brackets do not read memory", "`tl.load("),
         (calls_a_plain_function, 3, "it has no `@triton.jit`", "`@triton.jit` above your own"),
         (
