@@ -428,6 +428,25 @@ def test_a_warm_up_tells_what_the_compiler_refuses(tmp_path) -> None:
 
 
 @pytest.mark.slow
+def test_what_the_assembler_alone_refuses_is_a_finding(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "cache"))  # which keeps a refusal, too
+    (tmp_path / "program.py").write_text(
+        "import torch, triton, triton.language as tl\n\n"
+        "triton.set_allocator(lambda n, *_: torch.empty(n, dtype=torch.int8, device='cuda'))\n\n"
+        "@triton.jit\ndef rows(x_ptr, out_ptr):\n"
+        "    x = tl.make_tensor_descriptor(x_ptr, [64, 32], [32, 1], [1, 32])\n"
+        "    found = x.gather(tl.arange(0, 8), 0)\n"
+        "    tl.store(out_ptr + tl.arange(0, 256), tl.reshape(found, (256,)))\n\n"
+        "rows[(1,)](torch.ones(64, 32, device='cuda'), torch.zeros(256, device='cuda'))\n"
+    )
+    done = ran("--target", "sm_90", "program.py", folder=tmp_path)
+    assert done.returncode == 1
+    assert "rows: DOES NOT COMPILE: Triton's compiler refuses this for compute cap" in done.stderr
+    assert "requires .target sm_100" in done.stderr
+    assert "ptxas" not in done.stderr
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(("option", "status"), [("told", 1), ("let", 0)])
 def test_tests_may_let_programs_store_one_value_to_one_place(tmp_path, option, status) -> None:
     (tmp_path / "test_flag.py").write_text(
