@@ -31,6 +31,10 @@ _ONE_VALUE = "Where all of them store one value on purpose, --equal-stores noted
 #: What two stores say of themselves: a Numba kernel's, and a Triton program's.
 _STORES = ("write/write", "same_value", "stores to")
 _NO_STORES = ("loads", "load", "updates", "update")
+#: Causes that the text alone shows. Others are known of an exercise's kernels, whose tensors, tests
+#: and constants are; of these two where the kernel itself has the test that is missing.
+_OF_ANY_KERNEL = ("block_axes", "launch_before", "offset_loaded")
+_OF_NO_MASK = ("mask_absent", "mask_missing")
 _POINTERS_IN_MEMORY = (
     "An address that the program keeps as a number, from `x.data_ptr()`, leads to x while x is "
     "there, and where x lies on the GPU."
@@ -76,14 +80,13 @@ def _is_of_a_view(fault: KernelFault) -> bool:
 def _said(fault: KernelFault) -> tuple[str, str]:
     """What happened, and why where the kernel's file shows it; what to do next."""
     said, step = _of(fault.message_id, {"name": fault.kernel, **fault.fields}, fault.dialect)
-    cause = None
     if fault.dialect == "triton" and fault.filename:
         tree = ast.parse("".join(linecache.getlines(fault.filename)))
-        cause = of_memory(fault, tree, {})
-    if cause is None:
-        return said, step
-    why, step = _of(*cause, fault.dialect)
-    return f"{said} {why}", step
+        cause_id, fields = of_memory(fault, tree, {}) or ("", {})
+        if cause_id in _OF_ANY_KERNEL or (cause_id in _OF_NO_MASK and fields.get("tested")):
+            why, step = _of(cause_id, fields, fault.dialect)
+            return f"{said} {why}", step
+    return said, step
 
 
 def _of(message_id: str, fields: Mapping[str, object], dialect: str) -> tuple[str, str]:

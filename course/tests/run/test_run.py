@@ -446,6 +446,28 @@ def test_what_the_assembler_alone_refuses_is_a_finding(tmp_path, monkeypatch) ->
     assert "ptxas" not in done.stderr
 
 
+def test_a_cause_is_told_where_the_text_alone_shows_it(tmp_path) -> None:
+    (tmp_path / "program.py").write_text(
+        "import torch, triton, triton.language as tl\n\n"
+        "@triton.jit\ndef add(x, out, n, B: tl.constexpr):\n"
+        "    i = tl.arange(0, B)\n"
+        "    tl.store(out + i, tl.load(x + i, mask=i < n))\n\n"
+        "@triton.jit\ndef rows(x, out, n, stride, B: tl.constexpr):\n"
+        "    i = tl.arange(0, B) % n\n"
+        "    j = tl.arange(0, 4)\n"
+        "    found = tl.load(x + i[:, None] * stride + j, mask=j < 4)\n"
+        "    tl.store(out + tl.arange(0, B)[:, None] * 4 + j, found)\n\n"
+        "x, out = torch.ones(6, 4, device='cuda'), torch.zeros(8, 4, device='cuda')\n"
+        "add[(1,)](x, out.view(-1)[:24], 24, B=32)\n"
+        "rows[(1,)](x, out, 6, 8, B=8)\n"
+    )
+    done = ran("--go-on", "program.py", folder=tmp_path)
+    absent, stride = done.stderr.split("program.py")[1:]
+    assert "shape (24,). The store on line 6 has no mask." in absent
+    assert "`tl.store(..., mask=i < n)`." in absent
+    assert "x has 24 elements, shape (6, 4).\n" in stride  # and no word of a mask for `i`
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("option", "status"), [("told", 1), ("let", 0)])
 def test_tests_may_let_programs_store_one_value_to_one_place(tmp_path, option, status) -> None:
