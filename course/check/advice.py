@@ -45,7 +45,7 @@ from course.engine.cell.solution import Solution
 from course.engine.faults import KernelFault
 from course.engine.traffic import Traffic
 from course.plain.trees import nodes
-from course.spec.exercise import Array, Case, KernelExercise, Role, Scalar
+from course.spec.exercise import Array, Case, KernelExercise, Parameter, Role, Scalar
 from course.spec.launching import Programs
 from course.words.verdict import Row
 
@@ -76,6 +76,16 @@ def _optional(
     return found
 
 
+@_optional
+def of_memory(fault: KernelFault, tree: ast.Module, named: Mapping[str, Parameter]) -> Cause | None:
+    """Why a Triton kernel left a tensor, or found nothing in it, where the text shows it.
+
+    Args:
+        named: the exercise's parameters by the kernel's names for them, where the check launches.
+    """
+    return mask_cause(fault, tree, named) or launch_before_cause(fault, tree)
+
+
 class Advice:
     """What is known of an admitted cell, and what can be told from it."""
 
@@ -97,9 +107,7 @@ class Advice:
             if fault.message_id == "tile_race":
                 return program_race(fault, self.cell.tree, self._launched(case))
             named = self.known if isinstance(self.exercise.launch, Programs) else {}
-            found = mask_cause(fault, self.cell.tree, named)
-            found = found or launch_before_cause(fault, self.cell.tree)
-            return found or defined_twice(self.cell.tree)
+            return of_memory(fault, self.cell.tree, named) or defined_twice(self.cell.tree)
         roles = {name: one.role for name, one in self.known.items() if isinstance(one, Array)}
         found = cause_of(fault, self.cell.tree, self._launched(case), roles)
         return found or defined_twice(self.cell.tree)

@@ -28,7 +28,9 @@ def mask_cause(
     """
     shape, doing = fault.fields.get("shape"), str(fault.fields.get("doing"))
     outside = fault.message_id in ("tile_out_of_bounds", "tile_gap")
-    if not outside or not isinstance(shape, tuple) or fault.line is None:
+    if not outside or "wrapped" in fault.fields:
+        return None
+    if not isinstance(shape, tuple) or fault.line is None:
         return None
     text = ProgramText(tree, fault)
     statement = text.statement()

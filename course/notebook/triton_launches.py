@@ -230,7 +230,7 @@ def _passing_over(others_left: bool) -> Iterator[list[KernelFault]]:
 
 def passed_over(fault: KernelFault) -> bool:
     """Whether Triton's tuner would go on to its next configuration."""
-    asserted = "CompileTimeAssertionFailure" in str(fault)
+    asserted = fault.message_id == "tile_static_assert"
     return _others_left and (asserted or fault.outcome is Outcome.TOO_MANY_RESOURCES)
 
 

@@ -119,7 +119,7 @@ class Handle:
             KernelFault: what the compiler refuses, or a GPU cannot hold.
         """
         try:
-            gate.compile_for(self._kernel, self._args, self._named, self._target, binary=False)
+            gate.compile_for(self._kernel, self._args, self._named, self._target)
         except KernelFault as fault:
             fault.dialect = "triton"
             raise

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import linecache
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from course.check.advice import of_memory
 from course.engine.faults import KernelFault, Outcome
 from course.engine.lines import file_of
 from course.engine.traffic import Site, Traffic
@@ -28,6 +31,10 @@ _ONE_VALUE = "Where all of them store one value on purpose, --equal-stores noted
 #: What two stores say of themselves: a Numba kernel's, and a Triton program's.
 _STORES = ("write/write", "same_value", "stores to")
 _NO_STORES = ("loads", "load", "updates", "update")
+#: Causes that the text alone shows. Others are known of an exercise's kernels, whose tensors, tests
+#: and constants are; of these two where the kernel itself has the test that is missing.
+_OF_ANY_KERNEL = ("block_axes", "launch_before", "offset_loaded")
+_OF_NO_MASK = ("mask_absent", "mask_missing")
 _POINTERS_IN_MEMORY = (
     "An address that the program keeps as a number, from `x.data_ptr()`, leads to x while x is "
     "there, and where x lies on the GPU."
@@ -71,15 +78,22 @@ def _is_of_a_view(fault: KernelFault) -> bool:
 
 
 def _said(fault: KernelFault) -> tuple[str, str]:
-    """What happened, and what to do next."""
-    fields = {"name": fault.kernel, **fault.fields}
-    words = PROGRAMS.get(fault.message_id)
+    """What happened, and why where the kernel's file shows it; what to do next."""
+    said, step = _of(fault.message_id, {"name": fault.kernel, **fault.fields}, fault.dialect)
+    if fault.dialect == "triton" and fault.filename:
+        tree = ast.parse("".join(linecache.getlines(fault.filename)))
+        cause_id, fields = of_memory(fault, tree, {}) or ("", {})
+        if cause_id in _OF_ANY_KERNEL or (cause_id in _OF_NO_MASK and fields.get("tested")):
+            why, step = _of(cause_id, fields, fault.dialect)
+            return f"{said} {why}", step
+    return said, step
+
+
+def _of(message_id: str, fields: Mapping[str, object], dialect: str) -> tuple[str, str]:
+    words = PROGRAMS.get(message_id)
     if words is not None:
         return filled(words.text, fields), filled(words.next, fields)
-    return (
-        sentence(fault.message_id, fault.fields, fault.dialect),
-        next_step(fault.message_id, fields, fault.dialect),
-    )
+    return sentence(message_id, fields, dialect), next_step(message_id, fields, dialect)
 
 
 def _seen(filename: str) -> str:

@@ -32,6 +32,11 @@ PROGRAMS = {
         next="It may well run on a GPU. Here, write the line another way, with numbers and "
         "elements of arrays."
     ),
+    "launch_before": Words(
+        "This kernel only loads {array}: what comes before it has to write it.",
+        "Which launch, or which line of PyTorch, should have written this element? Of a launch: "
+        "does its grid reach so far, and does its mask let it through?",
+    ),
     "timed_out": WORDS["timed_out"]._replace(
         next="Does the loop's condition ever become false, and what changes it? A loop that only "
         "is long runs here with a smaller size, or with its work spread over more threads."

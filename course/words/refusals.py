@@ -146,8 +146,8 @@ REFUSALS: dict[str, tuple[str, str]] = {
     ),
     "tile_branches_differ": (
         "`{name}` is {first} after one side of this `if`, and {second} after the other.",
-        "Give it one type and one shape on both: `1.0`, not `1`, beside a float; a block of "
-        "`tl.zeros` beside a block. Or choose with `tl.where`.",
+        "Give it one type and one shape on both: `1.0`, not `1`, beside a float; `n.to(tl.int64)` "
+        "beside an int64; a block of `tl.zeros` beside a block. Or choose with `tl.where`.",
     ),
     "tile_mask_number": (
         "The mask of this line is a number or a block of numbers, and has to be a comparison.",
@@ -261,6 +261,60 @@ REFUSALS: dict[str, tuple[str, str]] = {
         "`break` is not part of Triton's language.",
         "Say in the bounds of the loop where it ends, or write `while` with the condition; what "
         "lies past the end of an array, a mask leaves out.",
+    ),
+    "tile_not_of_triton": (
+        "{construct} is not part of Triton's language.",
+        "|Write {instead} instead.|",
+    ),
+    "tile_no_function": (
+        "`tl` has no `{name}`.",
+        "`help(tl)` lists what it has. Other functions of one number, such as `tanh` or `log1p`, "
+        "are libdevice's: `from triton.language.extra import libdevice`, `libdevice.tanh(x)`.",
+    ),
+    "tile_no_method": (
+        "A block, or a number of the run, has no `{name}`.",
+        "`help(tl)` lists what can be done with it: a mean is `tl.sum(x, 0) / n`, another type "
+        "`x.to(tl.float32)`.",
+    ),
+    "tile_taken_apart": (
+        "This line gives several names to the parts of one block, and it has none.",
+        "Load each by itself: `tl.load` gives one block.",
+    ),
+    "tile_function_of_python": (
+        "This line gives a block, or a number of the run, to a function of Python's, which takes "
+        "constants alone.",
+        "Use Triton's: `tl.exp(x)` for `math.exp(x)`, `x.to(tl.int32)` for `int(x)`.",
+    ),
+    "tile_type_of_torch": (
+        "A type of PyTorch's stands on this line, and Triton has its own.",
+        "Write `tl.float16` for `torch.float16`. What a tensor that is passed holds is "
+        "`x_ptr.dtype.element_ty`.",
+    ),
+    "tile_type_of_a_pointer": (
+        "A block cannot be converted to the type of a pointer.",
+        "What a tensor that is passed holds is `x_ptr.dtype.element_ty`.",
+    ),
+    "tile_out_of_type": (
+        "{value} does not fit into {got}, the type of what it meets on this line.",
+        "Convert that first: `x.to(tl.int64)`, or `x.to(tl.uint32)` where bits are meant.",
+    ),
+    "tile_other_floats": (
+        "A function of this line takes {known}, and gets {got}.",
+        "Convert first, `x.to(tl.float32)`, and back where the result is stored.",
+    ),
+    "tile_no_bits": (
+        "An operator of this line takes whole numbers, and gets {first} and {second}.",
+        "Convert first, `x.to(tl.int32)`; the bits of a float are "
+        "`x.to(tl.int32, bitcast=True)`. Two comparisons want brackets: `(x > 0) & (x < n)`.",
+    ),
+    "tile_block_pointer_mask": (
+        "Through a block pointer, `tl.make_block_ptr`, nothing is loaded with a mask.",
+        "`boundary_check=(0, 1)` leaves out what lies past the end of these axes, and "
+        '`padding_option="zero"` reads it as 0.',
+    ),
+    "tile_static_assert": (
+        "`tl.static_assert` of this line is false|: {said}|.",
+        "Which constants does the launch pass, and which are meant?",
     ),
     "tile_type_of_another_gpu": (
         "The GPU that this is compiled for has no {name}; of floats of 8 bits it has {known}.",

@@ -376,7 +376,10 @@ TILE: dict[str, tuple[str, str]] = {
     # ------------------------------------------------------------ while it runs
     "tile_out_of_bounds": (
         "Program {program} {doing} {array}[{index}], which does not exist: {array} has "
-        "{held}|, shape {shape}||, strides {strides}|.|" + _PASSED + "|",
+        "{held}|, shape {shape}||, strides {strides}|.| The offset was {wrapped}, and int32 ends "
+        "at 2,147,483,647.||" + _PASSED + "|",
+        "|Make {wrapped} in int64: `tl.program_id(0).to(tl.int64) * stride`, or whichever factor "
+        "of yours it is.|"
         "|Mask the elements that do not exist, `{unmasked}`, and check how the offsets are made.|"
         "|The mask of this {masked} lets that element through. Work out offsets and mask by hand "
         "for the program that is named: which of the two is not what you meant? Or has the launch "

@@ -70,6 +70,7 @@ def test_a_kernels_mistakes_are_told_with_their_lines(tmp_path, options, finding
     outcome, line = findings[0]
     said = f":{line}: {found['findings'][0]['kernel']}: {outcome.replace('_', ' ')}: Program 0 "
     assert said in done.stderr
+    assert (UNWRITTEN, 17) not in findings or "This kernel only loads x_ptr: what" in done.stderr
     assert "Traceback" not in done.stderr
     assert found["exit_status"] == 1
 
@@ -424,6 +425,47 @@ def test_a_warm_up_tells_what_the_compiler_refuses(tmp_path) -> None:
     assert done.returncode == 1
     assert "so far" in done.stdout
     assert "program.py:5: ramp: DOES NOT COMPILE: The length of a block" in done.stderr
+
+
+@pytest.mark.slow
+def test_what_the_assembler_alone_refuses_is_a_finding(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "cache"))  # which keeps a refusal, too
+    (tmp_path / "program.py").write_text(
+        "import torch, triton, triton.language as tl\n\n"
+        "triton.set_allocator(lambda n, *_: torch.empty(n, dtype=torch.int8, device='cuda'))\n\n"
+        "@triton.jit\ndef rows(x_ptr, out_ptr):\n"
+        "    x = tl.make_tensor_descriptor(x_ptr, [64, 32], [32, 1], [1, 32])\n"
+        "    found = x.gather(tl.arange(0, 8), 0)\n"
+        "    tl.store(out_ptr + tl.arange(0, 256), tl.reshape(found, (256,)))\n\n"
+        "rows[(1,)](torch.ones(64, 32, device='cuda'), torch.zeros(256, device='cuda'))\n"
+    )
+    done = ran("--target", "sm_90", "program.py", folder=tmp_path)
+    assert done.returncode == 1
+    assert "rows: DOES NOT COMPILE: Triton's compiler refuses this for compute cap" in done.stderr
+    assert "requires .target sm_100" in done.stderr
+    assert "ptxas" not in done.stderr
+
+
+def test_a_cause_is_told_where_the_text_alone_shows_it(tmp_path) -> None:
+    (tmp_path / "program.py").write_text(
+        "import torch, triton, triton.language as tl\n\n"
+        "@triton.jit\ndef add(x, out, n, B: tl.constexpr):\n"
+        "    i = tl.arange(0, B)\n"
+        "    tl.store(out + i, tl.load(x + i, mask=i < n))\n\n"
+        "@triton.jit\ndef rows(x, out, n, stride, B: tl.constexpr):\n"
+        "    i = tl.arange(0, B) % n\n"
+        "    j = tl.arange(0, 4)\n"
+        "    found = tl.load(x + i[:, None] * stride + j, mask=j < 4)\n"
+        "    tl.store(out + tl.arange(0, B)[:, None] * 4 + j, found)\n\n"
+        "x, out = torch.ones(6, 4, device='cuda'), torch.zeros(8, 4, device='cuda')\n"
+        "add[(1,)](x, out.view(-1)[:24], 24, B=32)\n"
+        "rows[(1,)](x, out, 6, 8, B=8)\n"
+    )
+    done = ran("--go-on", "program.py", folder=tmp_path)
+    absent, stride = done.stderr.split("program.py")[1:]
+    assert "shape (24,). The store on line 6 has no mask." in absent
+    assert "`tl.store(..., mask=i < n)`." in absent
+    assert "x has 24 elements, shape (6, 4).\n" in stride  # and no word of a mask for `i`
 
 
 @pytest.mark.slow

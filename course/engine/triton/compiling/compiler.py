@@ -27,7 +27,7 @@ from triton._C.libtriton import nvidia as nvidia_passes
 from triton.backends.compiler import GPUTarget
 from triton.backends.nvidia import compiler as nvidia
 from triton.compiler import ASTSource, make_backend
-from triton.compiler.errors import CompilationError
+from triton.compiler.errors import CompilationError, CompileTimeAssertionFailure
 from triton.experimental.gluon._runtime import GluonASTSource
 
 from course.engine.faults import KernelFault, does_not_compile, rejected
@@ -369,6 +369,8 @@ def _located(function: Any, error: CompilationError) -> tuple[_Place, str]:
     told = type(chain[-1]).__name__ if cause is None else in_full(cause)
     if not message or told.startswith(message):
         message = told
+    elif isinstance(chain[-1], CompileTimeAssertionFailure):
+        message = f"{told}: {message}"
     place = _Place(None)
     sources = {code.source: code for code in map(code_of, own_functions(function))}
     for part in chain:
@@ -399,7 +401,7 @@ def _place(function: Any, filename: str, line: int) -> _Place:
 def _cut(message: str) -> str:
     """A message on one line, without the exception's name around it and the layouts of blocks."""
     text = re.sub(_LAYOUT, r"\1>", _without_nested(" ".join(message[:_LONGEST_SAID].split())))
-    wrapped = re.fullmatch(r"\w*(?:Error|Exception)\((['\"])(.*)\1,?\)", text)
+    wrapped = re.fullmatch(r"\w*(?:Error|Exception)\w*\((['\"])(.*)\1,?\)", text)
     text = wrapped.group(2) if wrapped else text
     if len(text) > _LONGEST_MESSAGE:
         text = text[: _LONGEST_MESSAGE - 3] + "..."

@@ -19,7 +19,18 @@ _KINDS = {
     "dict": "a dict",
     "tuple": "a tuple",
 }
-_STATEMENTS = {"Break": "`break`", "Continue": "`continue`", "Try": "`try`", "Raise": "`raise`"}
+#: What the language has not: how it is written, and what stands for it.
+_NOT_OF_TRITON = {
+    "In": ("`in`", "`a == x or a == y`"),
+    "NotIn": ("`not in`", "`a != x and a != y`"),
+    "MatMult": ("`@`", "`tl.dot(a, b)`"),
+    "Try": ("`try`", None),
+    "Raise": ("`raise`", "`tl.static_assert(condition, text)`"),
+    "Global": ("`global`", "a parameter"),
+    "Dict": ("A dict", "a tuple"),
+    "def": ("A function within a kernel", "one above it, with `@triton.jit`"),
+    "Lambda": ("`lambda`", "a function with `@triton.jit` above it"),
+}
 
 #: What an argument is called in other libraries, and here.
 _CALLED_HERE = {"dim": "axis", "dims": "axis", "keepdim": "keep_dims", "keepdims": "keep_dims"}
@@ -41,6 +52,8 @@ _ON_LINES: tuple[tuple[str, str, str], ...] = (
     (r"make_tensor_descriptor\(", r"`_semantic` argument must be provided|last dim must be 1",
      "tile_descriptor_stride"),
     (r"\[", r"`_semantic` argument must be provided", "tile_indexes_pointer"),
+    (r"^\s*(?P<construct>def) ", r"^StopIteration", "tile_not_of_triton"),
+    (r"^\s*\w+\s*,[^=(]*=", r"'tensor' object has no attribute 'values'", "tile_taken_apart"),
 )  # fmt: skip
 #: Where Triton's words match, the sentence; groups of the match are its fields.
 _PATTERNS: tuple[tuple[str, str], ...] = (
@@ -55,6 +68,17 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
     (r"invalid operands of type (?:pointer<\S+ and \S+float\d+|\S+float\d+ and pointer<)",
      "tile_pointer_and_float"),
     (r"invalid operands of type .*pointer<", "tile_pointer_as_number"),
+    (r"invalid operands of type (?P<first>\S+) and (?P<second>[\w.]+)", "tile_no_bits"),
+    (r"Expected dtype \[(?P<known>.*)\] but got (?P<got>\w+)", "tile_other_floats"),
+    (r"Scalar (?P<value>\S+) is out of range for type (?P<got>\w+)", "tile_out_of_type"),
+    (r"'torch\.dtype' object has no attribute", "tile_type_of_torch"),
+    (r"cannot cast \S+ to .*pointer<", "tile_type_of_a_pointer"),
+    (r"must be (?:a string.* )?real number, not '?tensor", "tile_function_of_python"),
+    (r"module 'triton\.language\S*' has no attribute '(?P<name>\w+)'", "tile_no_function"),
+    (r"'tensor' object has no attribute '(?P<name>[a-z]\w*)'", "tile_no_method"),
+    (r"^CompileTimeAssertionFailure(?:: (?P<said>.*))?$", "tile_static_assert"),
+    (r"`mask` and `other` arguments cannot be specified for loading block pointers",
+     "tile_block_pointer_mask"),
     (r"cannot add pointers together", "tile_pointers_added"),
     (r"__setitem__ is not supported", "tile_assigns_element"),
     (r"(?P<name>\w+)\(\) missing .* argument: 'layout'", "tile_lacks_layout"),
@@ -73,12 +97,14 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
      r"(?P<second>\w+)$", "tile_two_sides"),
     (r"Mismatched type for (?P<name>\w+) between then block \((?P<first>.+?)\) and else block "
      r"\((?P<second>.+)\)$", "tile_branches_differ"),
+    (r"initial value for `(?P<name>\w+)` is of type (?P<first>.+), but the .* redefines it as "
+     r"(?P<second>.+)$", "tile_branches_differ"),
     (r"Ternary expression with dynamic condition|Boolean value of Tensor with more than one|"
      r"the condition is a block of several|"
      r"'scf\.condition' op operand .*but got 'tensor", "tile_condition_is_a_block"),
     (r"'scf\.condition' op operand", "tile_while_number"),
     (r"'tt\.(?:load|store|atomic\w*)' op operand .*must be 1-bit signless integer|"
-     r"the mask is no comparison", "tile_mask_number"),
+     r"the mask is no comparison|Mask must have boolean scalar type", "tile_mask_number"),
     (r"'tt\.(?:scan|reduce)' op expects region", "tile_branch_in_a_combination"),
     (r"(?i:simultaneous multiple assignment)|an assignment to several names", "tile_several_names"),
     (r"'\w+' object has no attribute 'func'|a loop over something other than|"
@@ -90,8 +116,8 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
     (r"^a `return` inside a loop|Cannot have `return` statements inside", "tile_return_in_a_loop"),
     (r"f-string", "tile_f_string"),
     (r"Cannot access global variable (?P<name>\w+)", "triton_global"),
-    (r"Unsupported function referenced: <(?:built-in )?(?:function|method) (?P<name>[\w.]+)",
-     "triton_foreign_call"),
+    (r"Unsupported function referenced: <(?:built-in )?(?:function|method|ufunc) "
+     r"'?(?P<name><lambda>|[\w.]+)", "triton_foreign_call"),
     (r"^(?P<name>\w+) is not defined$", "tile_no_value"),
     (r"incompatible dimensions at index (?P<axis>\d+): (?P<first>\d+) and (?P<second>\d+)",
      "tile_shapes"),
@@ -118,6 +144,8 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
     (r"is not string|print takes a string|(?<!argument )must be a string", "tile_prints"),
     (r"`break`", "tile_break"),
     (r"unsupported AST node type: Break", "tile_break"),
+    (r"unsupported AST node type: (?P<construct>\w+)|"
+     r"^'(?P<operator>\w+)' object has no attribute '__name__'", "tile_not_of_triton"),
     (r"'range' object has no attribute", "tile_range"),
     (r"'(?P<kind>NoneType|str|function|list|dict)' object has no attribute", "tile_wrong_kind"),
     (r"cannot convert (?P<value>.*) of type <class '(?P<kind>[\w.]+)'> to tensor",
@@ -149,6 +177,7 @@ def refusal(detail: str, line: str = "") -> tuple[str, dict[str, object]]:
         detail: Triton's words, which stay where there is nothing clearer to say.
         line: the line in the learner's source, where that is known.
     """
+    detail = re.sub(r"'?constexpr\[(\w+)\]'?", r"\1", detail)
     for of_line, of_detail, message_id in _ON_LINES:
         code, found = re.search(of_line, line), re.search(of_detail, detail)
         if code and found:
@@ -193,6 +222,11 @@ def _fields(message_id: str, groups: dict[str, str | None]) -> dict[str, object]
     for name in ("first", "second"):
         if name in fields:
             fields[name] = _plain_type(str(fields[name]))
+    if message_id == "tile_not_of_triton":
+        written = str(fields.get("construct", fields.get("operator")))
+        fields["construct"], fields["instead"] = _NOT_OF_TRITON.get(written, (written, None))
+    if message_id == "tile_other_floats":
+        fields["known"] = str(fields["known"]).replace("', '", " or ").strip("'")
     if message_id == "tile_keyword":
         fields["near"] = _CALLED_HERE.get(str(fields["argument"]))
     if message_id == "tile_call_lacks":  # Triton is silent on the one thing that `flip` takes
@@ -206,15 +240,14 @@ def _fields(message_id: str, groups: dict[str, str | None]) -> dict[str, object]
 
 
 def _plain_type(text: str) -> str:
-    """``<['512'], fp32>`` as ``a block (512) of fp32``."""
-    found = re.fullmatch(r"<\[(.*)\], (.*)>", text)
-    return f"a block ({found[1]}) of {found[2]}".replace("'", "") if found else text
+    """``<['8'], fp32>`` and ``fp32[8]`` as ``a block (8) of fp32``, ``fp32[]`` as ``fp32``."""
+    text = text.removeprefix("triton.language.").removesuffix("[]")
+    found = re.fullmatch(r"<\[(?P<shape>.*)\], (?P<of>.*)>", text)
+    found = found or re.fullmatch(r"(?P<of>\w+)\[(?P<shape>.*)\]", text)
+    return f"a block ({found['shape']}) of {found['of']}".replace("'", "") if found else text
 
 
 def _plainer(detail: str, line: str) -> str:
-    found = re.fullmatch(r"unsupported AST node type: (\w+)", detail)
-    if found:
-        return f"{_STATEMENTS.get(found[1], found[1])} is not part of Triton's language"
     if "`static_assert` requires" in detail:
         return "`tl.static_assert` takes a condition and, behind it, a text"
     if detail == NO_REASON and re.search(r"\b(?:reduce|associative_scan)\(", line):

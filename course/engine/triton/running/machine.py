@@ -396,7 +396,10 @@ def _float(machine: Machine, frame: Frame, operation: Operation) -> Array:
     target = machine.module.attributes.get("ttg.target", "").strip('"').rpartition(":")[2]
     narrow = operation.result_types[0].scalar in EIGHT_BITS
     if narrow and target and int(target) < CONVERTS_EIGHT_BITS:
-        raise Unsupported(f"8-bit floats as sm_{target} makes them")
+        raise Unsupported(
+            f"8-bit floats as sm_{target} makes them, but as sm_90 does: `--target sm_90`, or "
+            f'`course.measure(target="sm_90")`'
+        )
     return converted(operation, frame[operation.operands[0]])
 
 

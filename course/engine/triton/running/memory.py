@@ -39,6 +39,8 @@ _WITH_A_MASK = {
     "stores to": "tl.store(pointer, values, mask=offsets < n)",
     "updates": "tl.atomic_add(pointer, values, mask=offsets < n)",
 }
+#: How far from its value a number lies that is too large for 32 bits.
+_AROUND = 1 << 32
 
 
 class Memory:
@@ -370,7 +372,12 @@ class Memory:
         at, program = self._first(outside, active)
         offset = int(offsets[at])
         self.meter.outside(Access(self.run, view, _NOUNS[verb], offsets, active, shape, False))
-        hint = {"unmasked": _WITH_A_MASK[verb]} if mask is None else {"masked": _NOUNS[verb]}
+        before = offset + view.itemsize * _AROUND
+        hint: dict[str, object]
+        if view.first_byte <= before < view.end_byte:
+            hint = {"wrapped": before // view.itemsize}
+        else:
+            hint = {"unmasked": _WITH_A_MASK[verb]} if mask is None else {"masked": _NOUNS[verb]}
         self.run.fail(
             Outcome.OUT_OF_BOUNDS,
             "tile_gap" if view.overlooks_strides(offset) else "tile_out_of_bounds",

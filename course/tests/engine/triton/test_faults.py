@@ -1,5 +1,7 @@
 """What a kernel or a launch can do wrong: its outcome, its line and its sentence."""
 
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -11,6 +13,7 @@ from course.engine.triton.compiling.functions import code_of
 from course.engine.triton.launch import launch
 from course.engine.triton.running import distinct, machine, operations
 from course.tests.engine.faults import raised
+from course.tests.engine.triton.running import without_block_pointers
 from course.words import fault_panel
 
 
@@ -82,6 +85,20 @@ def test_a_negative_offset_is_out_of_bounds():
     outcome, line, text = fault_of(backwards, (torch.zeros(4), torch.zeros(4)))
     assert (outcome, line) == (Outcome.OUT_OF_BOUNDS, 1)
     assert "x_ptr[-1]" in text
+
+
+@triton.jit
+def far(x_ptr, out_ptr, stride):
+    tl.store(out_ptr, tl.load(x_ptr + tl.program_id(0) * stride, mask=stride > 0))
+
+
+def test_an_offset_that_int32_does_not_hold_is_told_as_that():
+    x = torch.from_numpy(np.zeros(2**31 + 1, np.int8))  # of which no page is ever touched
+    fault = raised(launch, far, (x, torch.zeros(1, dtype=torch.int8), 2**30), (3,))
+    assert "x_ptr[-2147483648], which does not exist" in str(fault)
+    assert "The offset was 2,147,483,648, and int32 ends at 2,147,483,647." in str(fault)
+    step = " ".join(fault_panel.verdict(fault).next_steps)
+    assert step.startswith("Make 2,147,483,648 in int64: `tl.program_id(0).to(tl.int64) * stride`")
 
 
 @triton.jit
@@ -483,9 +500,147 @@ def a_shape_without_a_comma(x_ptr, out_ptr, N: tl.constexpr):
     tl.store(out_ptr + i, tl.zeros(N, tl.float32))
 
 
+@triton.jit
+def asks_a_tuple(x_ptr, out_ptr, N: tl.constexpr):
+    if N in (4, 8):
+        tl.store(out_ptr, 0.0)
+
+
+@triton.jit
+def matrix_product(x_ptr, out_ptr, N: tl.constexpr):
+    x = tl.load(x_ptr + tl.arange(0, N)[:, None])
+    tl.store(out_ptr, x @ x)
+
+
+@triton.jit
+def has_a_dict(x_ptr, out_ptr, N: tl.constexpr):
+    both = {"a": 1}  # noqa: F841
+
+
+@triton.jit
+def widens_on_one_side(x_ptr, out_ptr, N: tl.constexpr):
+    at = tl.program_id(0)
+    if at > 3:
+        at = tl.load(x_ptr).to(tl.int64)
+    tl.store(out_ptr + at, 0.0)
+
+
+@triton.jit
+def wide_number(x_ptr, out_ptr, N: tl.constexpr):
+    tl.store(out_ptr, tl.program_id(0) | 0x80000000)
+
+
+@triton.jit
+def type_of_torch(x_ptr, out_ptr, N: tl.constexpr):
+    tl.store(out_ptr, tl.load(x_ptr).to(torch.float16))
+
+
+@triton.jit
+def pythons_root(x_ptr, out_ptr, N: tl.constexpr):
+    tl.store(out_ptr, math.sqrt(tl.load(x_ptr)))
+
+
+@triton.jit
+def no_such_function(x_ptr, out_ptr, N: tl.constexpr):
+    tl.store(out_ptr, tl.tanh(tl.load(x_ptr)))
+
+
+@triton.jit
+def no_such_method(x_ptr, out_ptr, N: tl.constexpr):
+    tl.store(out_ptr, tl.load(x_ptr + tl.arange(0, N)).mean())
+
+
+@triton.jit
+def two_of_one(x_ptr, out_ptr, N: tl.constexpr):
+    a, b = tl.load(x_ptr + tl.arange(0, N))
+    tl.store(out_ptr, a + b)
+
+
+@triton.jit
+def masks_with_a_number(x_ptr, out_ptr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(out_ptr + i, 0.0, mask=i)
+
+
+@triton.jit
+def exponent_of_halves(x_ptr, out_ptr, N: tl.constexpr):
+    tl.store(out_ptr, tl.exp(tl.load(x_ptr).to(tl.float16)))
+
+
+@triton.jit
+def shifts_a_float(x_ptr, out_ptr, N: tl.constexpr):
+    tl.store(out_ptr, tl.load(x_ptr) << 2)
+
+
+@triton.jit
+def wants_another_constant(x_ptr, out_ptr, N: tl.constexpr):
+    tl.static_assert(N < 8, "N is at most 7")
+
+
+@triton.jit
+def pointer_of_another_shape(x_ptr, out_ptr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(out_ptr + i, tl.load(x_ptr + i)[:, None] + i)
+
+
+@triton.jit
+def converts_to_a_pointer(x_ptr, out_ptr, N: tl.constexpr):
+    tl.store(out_ptr, tl.load(x_ptr).to(out_ptr.dtype))
+
+
+@triton.jit
+def exponent_of_numpy(x_ptr, out_ptr, N: tl.constexpr):
+    tl.store(out_ptr, np.exp(tl.load(x_ptr)))
+
+
+@triton.jit
+def defines_a_function(x_ptr, out_ptr, N: tl.constexpr):
+    def double(x):
+        return x + x
+
+    tl.store(out_ptr, double(tl.load(x_ptr)))
+
+
+@without_block_pointers
+def test_a_mask_of_a_block_pointer_is_told_by_what_it_takes():
+    fault = raised(launch, masks_a_block_pointer, (torch.zeros(8), torch.zeros(8), 8), (1,))
+    assert "nothing is loaded with a mask" in str(fault)
+    assert "`boundary_check=(0, 1)`" in " ".join(fault_panel.verdict(fault).next_steps)
+
+
+@triton.jit
+def masks_a_block_pointer(x_ptr, out_ptr, N: tl.constexpr):
+    block = tl.make_block_ptr(x_ptr, (N,), (1,), (0,), (N,), (0,))
+    i = tl.arange(0, N)
+    tl.store(out_ptr + i, tl.load(block, mask=i < N))
+
+
 @pytest.mark.parametrize(
     ("kernel", "line", "said", "step"),
     [
+        (asks_a_tuple, 2, "`in` is not part of Triton's language", "Write `a == x or a == y`"),
+        (matrix_product, 3, "`@` is not part of Triton's language", "Write `tl.dot(a, b)`"),
+        (has_a_dict, 2, "A dict is not part of Triton's language", "Write a tuple"),
+        (
+            widens_on_one_side,
+            3,
+            "`at` is int32 after one side of this `if`, and int64 after the",
+            "`n.to(tl.int64)` beside an int64",
+        ),
+        (wide_number, 2, "2,147,483,648 does not fit into int32", "`x.to(tl.uint32)`"),
+        (type_of_torch, 2, "A type of PyTorch's", "`tl.float16` for `torch.float16`"),
+        (pythons_root, 2, "to a function of Python's", "`tl.exp(x)` for `math.exp(x)`"),
+        (no_such_function, 2, "`tl` has no `tanh`", "`libdevice.tanh(x)`"),
+        (no_such_method, 2, "has no `mean`", "`tl.sum(x, 0) / n`"),
+        (two_of_one, 2, "several names to the parts of one block", "Load each by itself"),
+        (masks_with_a_number, 3, "has to be a comparison", "`mask=offsets < N`"),
+        (exponent_of_halves, 2, "takes fp32 or fp64, and gets fp16", "`x.to(tl.float32)`"),
+        (shifts_a_float, 2, "takes whole numbers, and gets float32", "`x.to(tl.int32)`"),
+        (wants_another_constant, 2, "is false: N is at most 7", "Which constants"),
+        (pointer_of_another_shape, 3, "to have shape [8, 8] but got [8]", "the types and shapes"),
+        (converts_to_a_pointer, 2, "to the type of a pointer", "`x_ptr.dtype.element_ty`"),
+        (exponent_of_numpy, 1, "`exp` cannot be called in a kernel", "Use a function of `tl`"),
+        (defines_a_function, 2, "A function within a kernel is not part", "Write one above it"),
         (indexes, 3, "Brackets do not read memory", "`tl.load("),
         (calls_a_plain_function, 3, "it has no `@triton.jit`", "`@triton.jit` above your own"),
         (

@@ -123,7 +123,7 @@ def test_an_8_bit_float_is_the_nearest_and_no_larger_than_the_largest(kind, form
 
 def test_8_bit_floats_that_a_gpu_has_no_instruction_for_are_refused_by_name():
     x, out = torch.randn(64), torch.empty(128)
-    with pytest.raises(KernelFault, match="8-bit floats as sm_80 makes them") as refused:
+    with pytest.raises(KernelFault, match="as sm_80 makes them, but as sm_90 does") as refused:
         launch(eight_bits, (x, out), (1,), {"KIND": tl.float8e5}, target=80)
     assert refused.value.outcome is Outcome.NOT_MEASURED
 

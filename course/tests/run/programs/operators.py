@@ -64,7 +64,7 @@ assert doubled(torch.zeros(0, device="cuda")).numel() == 0
 )
 @triton.jit
 def product(x_ptr, out_ptr, launches, n, B: tl.constexpr):
-    tl.static_assert(B != 24)
+    tl.static_assert(B != 24, "a power of two")
     i = tl.arange(0, B)
     made = tl.zeros((B, B), tl.float32)
     for k in range(0, n, B):
