@@ -11,14 +11,14 @@ from course.exercises.attention import (
     ONE_SIGN,
     UNEVEN,
 )
-from course.spec.draws import FAINT, LARGE, integers, spread, uniform
+from course.spec.draws import FAINT, LARGE, half_zeros, integers, spread, uniform
 
 #: With D = 16 every score is near -3,000: below any number that might stand for the lowest one.
 _DEEP = {"q": integers(15, 18), "k": integers(-49, -46)}
 #: Twice as large as the visible ones, and a score of -2e13.
 _DEEPER = ABYSS | {"q": uniform(2.0**21, 2.0**21), "k": uniform(-(2.0**21), -(2.0**21))}
-#: Scores that are 0, among others, whose keys are there all the same.
-SOME_ZERO = {"q": integers(-1, 2), "k": integers(-1, 2)}
+#: Scores that are 0, among others, whose keys are there all the same, and results that are 0.
+SOME_ZERO = {"q": integers(-1, 2), "k": integers(-1, 2), "v": half_zeros}
 
 #: Large numbers beside small ones, each way round; the scores are those of other cases.
 LARGE_QUERIES = {"q": spread(3e4), "k": spread(3e-5), "v": FAINT}
