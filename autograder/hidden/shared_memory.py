@@ -82,7 +82,8 @@ HIDDEN = {
         # one less than whole steps of two elements a lane, too
         Draws(M=leaving(31, 32, 31, 63), N=leaving(63, 64, 33, 300)),
         Draws(M=1, N=between(4100, 5000)),
-        Draws(M=between(2, 9), N=between(1, 31), draws=_NOTHING),
+        # more rows than columns
+        Draws(M=between(33, 40), N=between(1, 31), draws=_NOTHING),
         # several blocks of 1,024 threads, a warp a row
         Draws(traffic=True, M=between(257, 300), N=multiples(256, 256, 512)),
     ),
@@ -138,8 +139,8 @@ HIDDEN = {
     ),
     "five_mistakes": (
         Draws(M=between(2, 5), N=between(2, 127), draws={"a": FAINT}),
-        # below zero, far below, and fewer than a block has threads
-        Draws(M=between(2, 5), N=between(2, 127), draws={"a": uniform(-9e4, -8e4)}),
+        # below zero, far below, and fewer than a block has threads; more rows than columns
+        Draws(M=between(65, 70), N=between(2, 60), draws={"a": uniform(-9e4, -8e4)}),
         Draws(M=between(2, 5), N=between(2, 127), draws={"a": uniform(-3.4e38, -3.3e38)}),
         Draws(M=between(2, 5), N=leaving(1, 128, 129, 700), draws={"a": uniform(-3.4e38, -3.3e38)}),
         Draws(M=5, N=leaving(127, 128, 129, 700), draws={"a": _peaks}),
