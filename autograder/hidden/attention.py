@@ -11,14 +11,14 @@ from course.exercises.attention import (
     ONE_SIGN,
     UNEVEN,
 )
-from course.spec.draws import FAINT, LARGE, integers, spread, uniform
+from course.spec.draws import FAINT, LARGE, half_zeros, integers, spread, uniform
 
 #: With D = 16 every score is near -3,000: below any number that might stand for the lowest one.
 _DEEP = {"q": integers(15, 18), "k": integers(-49, -46)}
 #: Twice as large as the visible ones, and a score of -2e13.
 _DEEPER = ABYSS | {"q": uniform(2.0**21, 2.0**21), "k": uniform(-(2.0**21), -(2.0**21))}
-#: Scores that are 0, among others, whose keys are there all the same.
-SOME_ZERO = {"q": integers(-1, 2), "k": integers(-1, 2)}
+#: Scores that are 0, among others, whose keys are there all the same, and results that are 0.
+SOME_ZERO = {"q": integers(-1, 2), "k": integers(-1, 2), "v": half_zeros}
 
 #: Large numbers beside small ones, each way round; the scores are those of other cases.
 LARGE_QUERIES = {"q": spread(3e4), "k": spread(3e-5), "v": FAINT}
@@ -29,8 +29,8 @@ LARGE_HALF_KEYS = {"q": spread(1e-3), "k": spread(1e3)}
 _ONE_QUERY = (
     Draws(H=2, N=1, D=16, GAP=0, draws=_DEEPER),
     Draws(H=2, N=1, D=16, GAP=0, dtypes=HALF, draws=ABYSS_IN_HALF),
-    # a last chunk of one key, of one too few, and none that is not full
-    Draws(H=2, N=leaving(1, 512, 513, 1025), D=32, GAP=4, draws=LARGE_QUERIES),
+    # a last chunk of one key, of one too few, and none that is not full; the largest D in float32
+    Draws(H=2, N=leaving(1, 512, 513, 1025), D=128, GAP=4, draws=LARGE_QUERIES),
     Draws(H=2, N=leaving(511, 512, 511, 1023), D=32, GAP=0, draws=FAR_BELOW),
     Draws(H=2, N=512, D=16, GAP=0, dtypes=HALF, draws=SOME_ZERO),
     Draws(H=2, N=between(20, 150), D=16, GAP=0, dtypes=HALF, draws=_DEEP),
@@ -54,7 +54,8 @@ _TILED = (
     Draws(H=2, N=1, D=16, GAP=0, dtypes=HALF, draws=ABYSS_IN_HALF),
     # a last tile of one row, of one too few, and none that is not full
     Draws(H=2, N=leaving(1, 128, 129, 129), D=32, GAP=4, dtypes=HALF),
-    Draws(H=2, N=127, D=16, GAP=0, draws=LARGE_QUERIES),
+    # the largest D in float32
+    Draws(H=2, N=127, D=64, GAP=0, draws=LARGE_QUERIES),
     Draws(H=2, N=128, D=16, GAP=0, dtypes=HALF, draws=SOME_ZERO),
     Draws(H=1, N=between(20, 150), D=16, GAP=0, dtypes=HALF, draws=_DEEP),
     Draws(H=between(1, 3), N=1, D=choice(16, 32), GAP=0),
@@ -126,7 +127,8 @@ HIDDEN = {
             GAP=between(1, 9),
             draws=LARGE_KEYS,
         ),
-        Draws(G=2, R=3, N=between(17, 70), D=16, GAP=0, draws=LARGE_QUERIES),
+        # the largest D in float32
+        Draws(G=2, R=3, N=between(17, 70), D=64, GAP=0, draws=LARGE_QUERIES),
         Draws(
             G=2,
             R=choice(1, 4, 12),
@@ -140,9 +142,9 @@ HIDDEN = {
         Draws(G=1, R=between(2, 7), N=between(20, 150), D=16, GAP=0, dtypes=HALF, draws=_DEEP),
         Draws(G=1, R=between(2, 7), N=between(100, 200), D=64, GAP=8, dtypes=HALF, draws=HUGE),
         Draws(
-            # the last tile of the longest case has one key, too
+            # the last tile of the longest case has one key, too; as many heads as the task names
             G=1,
-            R=between(18, 30),
+            R=32,
             N=leaving(1, 128, 1153, 1409),
             D=16,
             GAP=0,

@@ -23,7 +23,7 @@ from course.exercises.attention_backward import (
     TURNING_QUERIES,
     spread,
 )
-from course.spec.draws import FAINT, LARGE, Draw, described, uniform
+from course.spec.draws import FAINT, LARGE, Draw, described, half_zeros, integers, uniform
 
 
 @described("rows of one sum, below zero in even heads and above in odd ones")
@@ -76,7 +76,8 @@ def _tiled(
     names the arrays beside q and k.
     """
     return (
-        Draws(H=3, N=1, D=16, causal=0, dtypes=half),
+        # a score of 0, and the logarithm of 1
+        Draws(H=3, N=1, D=16, causal=0, dtypes=half, draws={"q": integers(0, 1)}),
         Draws(
             H=2,
             N=between(33, 47),
@@ -107,7 +108,7 @@ def _tiled(
             D=choice(16, 32, 64),
             causal=choice(0, 1),
             dtypes=half,
-            draws=SOME_ZERO,
+            draws=SOME_ZERO | {outer[-1]: half_zeros},
         ),
         Draws(H=1, N=between(65, 120), D=64, causal=1, dtypes=half, draws=FAR_APART),
         Draws(H=1, N=choice(128, 144), D=64, causal=0, dtypes=half, draws=beyond),
@@ -132,7 +133,13 @@ HIDDEN = {
     "flash_delta": (
         Draws(H=between(1, 3), N=1, D=choice(16, 32), draws={"out": FAINT, "dout": FAINT}),
         Draws(H=4, N=between(17, 90), D=choice(16, 32, 64), draws={"dout": LARGE}),
-        Draws(H=2, N=between(65, 150), D=choice(16, 32, 64), dtypes=HALF_ROWS),
+        Draws(
+            H=2,
+            N=between(65, 150),
+            D=choice(16, 32, 64),
+            dtypes=HALF_ROWS,
+            draws=dict.fromkeys(("out", "dout"), integers(-1, 2)),
+        ),
         Draws(
             H=1,
             N=between(30, 90),

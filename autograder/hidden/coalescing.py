@@ -1,7 +1,7 @@
 """Ranges of held-out cases for lesson 02."""
 
 from autograder.hidden import Draws, between, choice, leaving, multiples
-from course.spec.draws import FAINT, LARGE
+from course.spec.draws import FAINT, LARGE, integers
 
 HIDDEN = {
     "column_or_row": (
@@ -9,7 +9,7 @@ HIDDEN = {
         # a last strip of one row, and of one too few; a column, and one more than whole warps
         Draws(M=leaving(1, 16, 17, 120), N=leaving(1, 32, 33, 200), draws={"a": LARGE}),
         Draws(M=leaving(15, 16, 513, 640), N=1),
-        Draws(M=multiples(16, 16, 160), N=between(151, 250)),
+        Draws(M=multiples(16, 16, 160), N=between(151, 250), draws={"a": integers(-1, 2)}),
         Draws(traffic=True, M=choice(512, 640), N=multiples(32, 64, 160)),
     ),
     "padded_rows": (

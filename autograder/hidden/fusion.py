@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from autograder.hidden import Draws, between, choice, leaving, multiples
-from course.spec.draws import FAINT_HALF, LARGE_HALF, Draw, integers, uniform
+from course.spec.draws import FAINT_HALF, LARGE_HALF, Draw, half_zeros, integers, uniform
 
 
 def _small(*operands: str, **draws: Draw) -> Draws:
@@ -12,11 +12,16 @@ def _small(*operands: str, **draws: Draw) -> Draws:
     return Draws(M=between(2, 15), N=between(2, 15), K=between(2, 15), draws=faint)
 
 
-#: one row, column and step more than whole tiles, whatever the tile; a column of long rows, a step
+def _step(*of_columns: str) -> Draws:
+    """A single step of K, and results that are 0: these are 0 in every second column."""
+    zeros = dict.fromkeys(of_columns, half_zeros)
+    return Draws(M=between(2, 60), N=between(70, 100), K=1, draws=zeros)
+
+
+#: one row, column and step more than whole tiles, whatever the tile; a column of long rows
 _ONE_MORE = Draws(M=leaving(1, 128, 129, 129), N=leaving(1, 64, 65, 129), K=leaving(1, 64, 65, 129))
 _COLUMN = Draws(M=between(70, 120), N=1, K=leaving(63, 64, 2111, 2175))
-_STEP = Draws(M=between(2, 60), N=between(70, 100), K=1)
-_EVERY = (_ONE_MORE, _COLUMN, _STEP)
+_EVERY = (_ONE_MORE, _COLUMN)
 _ADDED = uniform(-1e-8, 1e-8)
 _HALVES, _WIDER = {"A": LARGE_HALF, "B": LARGE_HALF}, uniform(-60.0, 60.0)
 _GATES = {"b1": uniform(-90.0, 90.0), "w1": uniform(-3.0, 3.0)}
@@ -35,6 +40,7 @@ HIDDEN = {
     "triton_matmul": (
         _small("A", "B"),
         *_EVERY,
+        _step("B"),
         Draws(transposed=("A", "B"), M=between(65, 90), N=between(2, 60), K=between(33, 90)),
         _WIDE,
         _ragged(_HALVES),
@@ -48,13 +54,14 @@ HIDDEN = {
         Draws(M=between(330, 440), N=between(70, 250), K=between(2, 40), draws=_HALVES),
         # beyond all that is visible, along each axis
         Draws(M=between(2, 60), N=between(1025, 1100), K=between(129, 160)),
-        Draws(M=between(1025, 1100), N=between(2, 60), K=between(2, 40)),
+        Draws(M=between(1025, 1100), N=between(2, 60), K=between(2, 40), draws={"B": half_zeros}),
         Draws(traffic=True, M=choice(1024, 1152), N=choice(1024, 1152), K=128),
     ),
     "matmul_epilogue": (
         _small("x", "w", bias=_ADDED),
         _small("x", "bias"),
         *_EVERY,
+        _step("w", "bias"),
         # where gelu is 0, and where it is its input
         Draws(M=between(2, 60), N=between(65, 90), K=17, draws={"bias": uniform(-9.0, 9.0)}),
         _WIDE,
@@ -65,6 +72,7 @@ HIDDEN = {
         _small("x", "w2", b2=_ADDED),
         _small("x", "b2"),
         *_EVERY,
+        _step("w2", "b2"),
         # gates that are shut, and open, by weights as well
         Draws(M=between(2, 60), N=between(65, 90), K=17, draws=_GATES),
         _WIDE,
@@ -73,7 +81,7 @@ HIDDEN = {
     ),
     "quantised_matmul": (
         _small("x", scale=_ADDED),
-        Draws(M=1, N=leaving(1, 64, 257, 321), K=between(65, 200)),
+        Draws(M=1, N=leaving(1, 64, 257, 321), K=between(65, 200), draws={"scale": half_zeros}),
         Draws(M=between(17, 31), N=1, K=leaving(1, 512, 513, 1025)),
         # both ends of int8: no bit and no sign may be lost
         Draws(M=16, N=64, K=leaving(511, 512, 511, 1023), draws={"w": integers(-127, -125)}),
@@ -95,7 +103,12 @@ HIDDEN = {
         # more than one row of tiles
         Draws(M=between(130, 190), N=between(71, 120), K=between(300, 700), draws=_HALVES),
         # no part is as long as the others, whatever their number
-        Draws(M=between(33, 60), N=between(33, 60), K=choice(8209, 8231, 8243)),
+        Draws(
+            M=between(33, 60),
+            N=between(33, 60),
+            K=choice(8209, 8231, 8243),
+            draws={"B": half_zeros},
+        ),
         Draws(traffic=True, M=64, N=choice(64, 128), K=multiples(2048, 34816, 36864)),
     ),
 }

@@ -55,7 +55,7 @@ HIDDEN = {
     "wave_energy": (*_RAGGED, Draws(N=between(4100, 9000), draws=_WIDE), _GRADED),
     "row_scale": (
         Draws(M=between(2, 7), N=between(9, 31), draws={"x": FAINT, "scale": FAINT}),
-        Draws(M=1, N=leaving(1, 256, 257, 513)),
+        Draws(M=1, N=leaving(1, 256, 257, 513), draws={"x": integers(-1, 2)}),
         Draws(M=leaving(1, 64, 65, 129), N=1, transposed=("x",)),
         Draws(M=leaving(1, 64, 65, 129), N=leaving(255, 256, 255, 511), draws={"x": LARGE}),
         Draws(

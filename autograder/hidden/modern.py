@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from autograder.hidden import Draws, between, choice, multiples
-from course.spec.draws import FAINT_HALF, LARGE_HALF, described, integers, uniform
+from course.spec.draws import FAINT_HALF, LARGE_HALF, described, half_zeros, integers, uniform
 
 #: more steps of K than any ring has buffers, not a multiple of them; the last one ragged
 _LONG = multiples(8, 2056, 2104)
@@ -23,7 +23,12 @@ _PRODUCTS = (
         K=multiples(8, 72, 120),
         draws={"A": LARGE_HALF, "B": LARGE_HALF},
     ),
-    Draws(M=between(257, 300), N=multiples(8, 8, 56), K=multiples(8, 136, 184)),
+    Draws(
+        M=between(257, 300),
+        N=multiples(8, 8, 56),
+        K=multiples(8, 136, 184),
+        draws={"B": half_zeros},
+    ),
     Draws(M=between(1, 60), N=multiples(8, 264, 312), K=multiples(8, 136, 184)),
     Draws(M=between(1, 60), N=multiples(8, 8, 56), K=_LONG),
     Draws(traffic=True, M=choice(256, 384), N=choice(256, 320), K=choice(320, 384)),
@@ -71,7 +76,13 @@ HIDDEN = {
             scalars={"factor": choice(1e5, -9e4)},
             draws={"X": uniform(-0.5, 0.5)},
         ),
-        Draws(traffic=True, M=choice(320, 384), N=choice(384, 576), FACTOR=between(2, 9)),
+        Draws(
+            traffic=True,
+            M=choice(320, 384),
+            N=choice(384, 576),
+            FACTOR=between(2, 9),
+            draws={"X": half_zeros},
+        ),
     ),
     "hopper_matmul": _PRODUCTS,
     "specialised_matmul": _PRODUCTS,

@@ -24,6 +24,7 @@ from course.spec.draws import (
     Draw,
     described,
     far_down,
+    half_zeros,
     integers,
     spread,
     uniform,
@@ -35,7 +36,7 @@ from course.spec.exercise import halves
 _FULL, _ONE_MORE = choice(128, 256, 512), choice(129, 257, 513)
 _SHORT, _MIDDLE, _LONG = between(65, 127), between(130, 250), between(600, 1000)
 #: A number that is 0 is no padding.
-_SOME_ZERO = integers(-1, 2)
+_SOME_ZERO, _NOTHING = integers(-1, 2), integers(0, 1)
 _RMSNORM = halves("x", "w", "y")
 #: Below every visible one: what holds eps above one of those is seen.
 _EPS = {"eps": choice(2.345e-6, 3.456e-6)}
@@ -123,7 +124,9 @@ HIDDEN = {
         Draws(M=between(17, 21), D=between(9, 15), scalars=_LARGE_EPS),
         # one row more than whole programs of 8, and one less
         Draws(M=leaving(1, 8, 33, 41), D=_SHORT, draws={"x": _SOME_ZERO, "w": LARGE, "b": LARGE}),
-        Draws(M=leaving(7, 8, 7, 15), D=_ONE_MORE, draws={"x": _level, "w": _SMALL, "b": _SMALL}),
+        Draws(
+            M=leaving(7, 8, 7, 15), D=_ONE_MORE, draws={"x": _level, "w": _SMALL, "b": half_zeros}
+        ),
         Draws(M=1, D=_FULL, draws={"x": LARGE}),
         Draws(M=between(2, 7), D=_FULL, draws={"x": spread(1.0, -1000.0)}),
         Draws(M=between(2, 7), D=_MIDDLE, draws={"x": _faint}, scalars=_EPS),
@@ -139,7 +142,7 @@ HIDDEN = {
         Draws(traffic=True, M=multiples(8, 16, 48), D=multiples(256, 512, 1024), dtypes=_LAYERNORM),
     ),
     "cross_entropy": (
-        Draws(M=between(1, 3), V=1, PAD=0, draws={"targets": integers(0, 1)}),
+        Draws(M=between(1, 3), V=1, PAD=0, draws={"logits": _NOTHING, "targets": _NOTHING}),
         Draws(M=between(17, 24), V=7, PAD=73, draws={"targets": targets_around(7)}),
         Draws(
             M=between(6, 12),
@@ -211,7 +214,13 @@ HIDDEN = {
         ),
     ),
     "rmsnorm_backward": (
-        Draws(M=between(5, 7), D=between(1, 3), scalars=_LARGE_EPS),
+        # results that are 0, of rows and of columns
+        Draws(
+            M=between(6, 8),
+            D=between(1, 3),
+            draws={"x": half_zeros, "dy": _empty},
+            scalars=_LARGE_EPS,
+        ),
         Draws(
             M=leaving(1, 16, 65, 81),
             D=_SHORT,

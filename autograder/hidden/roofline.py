@@ -5,7 +5,13 @@ from course.spec.draws import LARGE, integers, uniform
 
 HIDDEN = {
     "repeat_multiply": (
-        Draws(N=between(2, 31), k=1, scalars={"a": -0.5, "b": choice(0.25, -0.5)}),
+        # results that are 0, among others
+        Draws(
+            N=between(17, 31),
+            k=1,
+            scalars={"a": -0.5, "b": choice(0.5, -0.5)},
+            draws={"x": integers(-1, 2)},
+        ),
         Draws(
             N=leaving(1, 256, 257, 3000),
             k=between(2, 12),

@@ -5,7 +5,7 @@ from autograder.hidden.attention import LARGE_HALF_KEYS, LARGE_HALF_QUERIES, SOM
 from course.exercises import attention
 from course.exercises.attention import FAR_APART, HUGE, ONE_SIGN
 from course.exercises.serving import FAR_BELOW, LARGE
-from course.spec.draws import FAINT_HALF, integers, spread, uniform
+from course.spec.draws import FAINT_HALF, half_zeros, integers, spread, uniform
 
 #: Products far above 65,504, the most that float16 holds.
 _HUGE = {"x": spread(2000.0), "w": spread(100.0)}
@@ -55,6 +55,7 @@ HIDDEN = {
         Draws(traffic=True, S=2, P=between(13, 16), PAGE=64, G=2, R=choice(4, 8), D=64),
     ),
     "int4_matvec": (
+        Draws(N=between(2, 9), K=64, GROUP=32, draws={"x": integers(0, 1)}),
         Draws(N=1, K=multiples(64, 64, 512), GROUP=choice(32, 64), draws={"x": FAINT_HALF}),
         # a row more, and one less, than whole programs have
         Draws(N=leaving(1, 64, 65, 193), K=leaving(128, 2048, 128, 4300), GROUP=128),
@@ -87,7 +88,7 @@ HIDDEN = {
         Draws(M=between(641, 900), N=leaving(1, 64, 65, 129), K=between(17, 60), E=3),
         Draws(M=between(300, 400), N=between(130, 180), K=between(17, 60), E=2),
         Draws(M=between(128, 150), N=64, K=32, E=64),
-        Draws(M=60, N=70, K=between(1100, 1500), E=3),
+        Draws(M=60, N=70, K=between(1100, 1500), E=3, draws={"w": half_zeros}),
         Draws(M=between(20, 60), N=between(2, 60), K=between(17, 60), E=3, draws=_HUGE),
         Draws(traffic=True, M=64, N=choice(384, 448), K=multiples(64, 192, 256), E=between(12, 16)),
         Draws(traffic=True, M=multiples(64, 704, 896), N=128, K=128, E=4),

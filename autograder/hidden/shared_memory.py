@@ -32,10 +32,10 @@ _FAINT_LARGE, _LARGE_FAINT = {"a": FAINT, "b": LARGE}, {"a": LARGE, "b": FAINT}
 
 @described("the largest element of the first row is its first, of the last row its last")
 def _peaks(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
-    """Negative numbers of which one a row is larger: first, last, and somewhere between."""
+    """Negative numbers of which one a row is 0 or -1: first, last, and somewhere between."""
     values = rng.uniform(-9e4, -8e4, shape)
     rows = np.arange(shape[0])
-    values[rows, rows * (shape[1] - 1) // max(1, shape[0] - 1)] = -1.0
+    values[rows, rows * (shape[1] - 1) // max(1, shape[0] - 1)] = -(rows % 2)
     return values.astype(dtype)
 
 
@@ -50,7 +50,7 @@ def _far_apart(
 HIDDEN = {
     "shared_reverse": (
         Draws(B=between(2, 9), draws={"a": any_size}),
-        Draws(traffic=True, B=between(33, 60)),
+        Draws(traffic=True, B=between(33, 60), draws={"a": integers(-1, 2)}),
     ),
     "transpose": _TRANSPOSES,
     "transpose_padded": _TRANSPOSES,
@@ -82,7 +82,8 @@ HIDDEN = {
         # one less than whole steps of two elements a lane, too
         Draws(M=leaving(31, 32, 31, 63), N=leaving(63, 64, 33, 300)),
         Draws(M=1, N=between(4100, 5000)),
-        Draws(M=between(2, 9), N=between(1, 31), draws=_NOTHING),
+        # more rows than columns
+        Draws(M=between(33, 40), N=between(1, 31), draws=_NOTHING),
         # several blocks of 1,024 threads, a warp a row
         Draws(traffic=True, M=between(257, 300), N=multiples(256, 256, 512)),
     ),
@@ -138,8 +139,8 @@ HIDDEN = {
     ),
     "five_mistakes": (
         Draws(M=between(2, 5), N=between(2, 127), draws={"a": FAINT}),
-        # below zero, far below, and fewer than a block has threads
-        Draws(M=between(2, 5), N=between(2, 127), draws={"a": uniform(-9e4, -8e4)}),
+        # below zero, far below, and fewer than a block has threads; more rows than columns
+        Draws(M=between(65, 70), N=between(2, 60), draws={"a": uniform(-9e4, -8e4)}),
         Draws(M=between(2, 5), N=between(2, 127), draws={"a": uniform(-3.4e38, -3.3e38)}),
         Draws(M=between(2, 5), N=leaving(1, 128, 129, 700), draws={"a": uniform(-3.4e38, -3.3e38)}),
         Draws(M=5, N=leaving(127, 128, 129, 700), draws={"a": _peaks}),

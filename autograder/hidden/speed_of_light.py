@@ -14,7 +14,7 @@ from course.exercises.speed_of_light import (
     WHOLE_WAVES,
     tile_rows,
 )
-from course.spec.draws import LARGE, uniform
+from course.spec.draws import LARGE, integers, uniform
 from course.spec.exercise import halves
 
 _RUN = {kernel: number for number, kernel in enumerate(ON_ROOFLINE, 1)}
@@ -83,7 +83,13 @@ HIDDEN = {
         Draws(N=between(2, 5), H=between(2, 3), R=choice(1, 2, 4)),
         # a token more than whole tiles have, and one less
         Draws(N=leaving(1, 16, 33, 65), H=between(2, 5), R=choice(16, 32), draws={"w": LARGE}),
-        Draws(N=leaving(15, 16, 31, 63), H=between(2, 5), R=16, dtypes=_HALF),
+        Draws(
+            N=leaving(15, 16, 31, 63),
+            H=between(2, 5),
+            R=16,
+            dtypes=_HALF,
+            draws={"w": integers(0, 2)},
+        ),
         # heads of which no power of two is a divisor, and one more than in whole groups of 32
         Draws(N=between(2, 9), H=choice(7, 11, 13), R=64, draws=_TINY, scalars=_EPS),
         Draws(N=between(2, 9), H=choice(65, 97), R=32, draws={"x": LARGE}),

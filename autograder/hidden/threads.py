@@ -31,7 +31,7 @@ HIDDEN = {
             draws={"image": integers(-2_000_000_000, 2_000_000_000)},
         ),
         Draws(M=leaving(1, 32, 65, 99), N=leaving(31, 32, 31, 63)),
-        Draws(M=64, N=choice(32, 96)),
+        Draws(M=64, N=choice(32, 96), draws={"image": integers(-150, 1)}),
         Draws(traffic=True, M=between(20, 60), N=multiples(32, 64, 192)),
     ),
     # Stretches of N / G elements that begin on a sector: a block may take one of its own.
@@ -43,7 +43,12 @@ HIDDEN = {
         # float16 hold -0.70345
         Draws(N=leaving(1, 768, 1000, 4000), G=choice(2, 3, 6), scalars={"alpha": -0.70345}),
         Draws(N=leaving(767, 768, 1000, 4000), G=choice(2, 3, 6), scalars={"alpha": 7.0}),
-        Draws(N=multiples(768, 1536, 4000), G=choice(2, 3, 6)),
+        # with alpha = 1.5 some results are 0 where y is not
+        Draws(
+            N=multiples(768, 1536, 4000),
+            G=choice(2, 3, 6),
+            draws={"x": integers(-2, 3), "y": integers(-3, 4)},
+        ),
         # more rounds than any other case has
         Draws(N=between(9000, 12000), G=1, draws={"x": LARGE, "y": LARGE}),
         Draws(traffic=True, N=multiples(1024, 1024, 2048), G=choice(1, 2)),

@@ -45,7 +45,8 @@ _MESSAGE = "Right on every visible case, but not on a held-out one: {headline}."
 _DEARER = "Right on every case, and dearer on a held-out one than it may be: {headline}."
 _NEXT = (
     "Held-out cases have other sizes and other values. Which sizes are not among the visible "
-    "cases: one that no block divides, one below a warp, one above the grid?"
+    "cases: one that no block divides, one below a warp, one above the grid? And which values: 0, "
+    "very large ones, very small ones, one of them far from the others?"
 )
 #: Of entries that are formulas, where a case is a row of numbers.
 _NEXT_ROW = (

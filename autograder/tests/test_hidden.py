@@ -312,3 +312,35 @@ def test_how_large_terms_are_together_does_not_hang_on_their_signs(stem: str) ->
             with np.errstate(all="ignore"):
                 sizes = exercise.magnitude(**given(exercise, case, 0))
             assert not [output for output, size in sizes.items() if np.any(np.less(size, 0))], case
+
+
+#: Exercises that have no result of 0, or where what is not stored is 0, and why.
+NO_ZERO = {
+    "divergence": "roots of numbers from 0.5",
+    "padded_rows": "what becomes 0 is 0",
+    "dot": "parts are 0 at the start",
+    "dot_any_block": "parts are 0 at the start",
+    "histogram": "counts are 0 at the start",
+    "matmul_a_stationary": "C is 0 at the start",
+    "wave_energy": "from 0.5",
+}
+
+
+@pytest.mark.parametrize("stem", exercises.stems())
+def test_every_seed_asks_for_results_that_are_0(stem: str) -> None:
+    """A kernel that stores all results but those, which moves less, must not pass."""
+    for name, exercise in exercises.lesson(stem).items():
+        if not isinstance(exercise, KernelExercise):
+            continue
+        for seed in range(3):
+            asked, outputs = set(), set()
+            for case in [*exercise.cases, *hidden_cases(name, seed)]:
+                inputs = given(exercise, case, seed)
+                with np.errstate(all="ignore"):
+                    expected = exercise.reference(**inputs)
+                outputs |= set(expected)
+                for output, values in expected.items():
+                    before = inputs.get(output, np.nan)  # of an output that comes in
+                    if np.any((values == 0) & (before != 0)):
+                        asked.add(output)
+            assert asked == (set() if name in NO_ZERO else outputs), (name, seed)

@@ -172,6 +172,7 @@ def test_nothing_is_explained_of_a_held_out_case(monkeypatch: pytest.MonkeyPatch
     verdict = course_check(EXERCISES["vector_add"], subtracts, cases("vector_add", 1301), 1)
     assert verdict.outcome is Outcome.WRONG_ANSWER
     assert verdict.commands == ("ex.vector_add.hint()",)
+    assert "which values" in veil.veiled(verdict).next_steps[0]
     twice = cell.replace("threadIdx.x", "grid(1)").replace("+ b", "\n        c[i] += b")
     verdict = course_check(EXERCISES["vector_add"], twice, cases("vector_add", 4096), 1)
     assert verdict.outcome is Outcome.TOO_MUCH_TRAFFIC

@@ -131,7 +131,7 @@ def axes_of(exercise: KernelExercise, one: Compared) -> list[str]:
 
 
 def _dtype(exercise: KernelExercise, name: str, case: Case) -> np.dtype[Any]:
-    """The dtype whose tolerance counts: an output's own, or the first output's."""
+    """The dtype whose tolerance counts: an output's own, or that of the last, its source."""
     outputs = [array for array in exercise.arrays if array.role is not Role.IN]
-    chosen = next((array for array in outputs if array.name == name), outputs[0])
+    chosen = next((array for array in outputs if array.name == name), outputs[-1])
     return exercise.dtype(chosen, case)

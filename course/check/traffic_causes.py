@@ -208,7 +208,8 @@ def _index(worst: Access, axis: int) -> ast.expr:
 
 
 def _again(accesses: Sequence[Access], all_of_it: Sequence[Access]) -> Cause | None:
-    """Two lines that take the same elements of an array."""
+    """Two lines that take the same elements of an array, rather of one loop than of two."""
+    found = []
     ordered = sorted(accesses, key=lambda one: one.line)
     for number, second in enumerate(ordered):
         for first in ordered[:number]:
@@ -220,10 +221,9 @@ def _again(accesses: Sequence[Access], all_of_it: Sequence[Access]) -> Cause | N
                 one.footprint_bytes, other.footprint_bytes
             )
             if as_much and one.footprint_bytes:
-                cause = _twice(first, second, all_of_it)
-                if cause is not None:
-                    return cause
-    return None
+                found.append(_twice(first, second, all_of_it))
+    causes = [cause for cause in found if cause is not None]
+    return min(causes, key=lambda cause: cause[0] == "traffic_again_in_a_loop", default=None)
 
 
 def _twice(first: Access, second: Access, all_of_it: Sequence[Access]) -> Cause | None:

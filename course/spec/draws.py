@@ -88,6 +88,16 @@ def any_size(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[A
     return (rng.choice((-1.0, 1.0), shape) * np.exp2(rng.uniform(-149, 126, shape))).astype(dtype)
 
 
+@described("every second column of zeros")
+def half_zeros(
+    rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]
+) -> np.ndarray:
+    """Normal values, and 0 in every second column: a result that is 0 is to be stored, too."""
+    values = rng.standard_normal(shape)
+    values[..., ::2] = 0.0
+    return values.astype(dtype)
+
+
 def integers(low: int, high: int) -> Draw:
     """Whole numbers from `low` to `high` - 1."""
 

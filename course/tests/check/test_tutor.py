@@ -136,6 +136,25 @@ def test_a_slip_has_to_give_every_case():
     assert of(once).message_id == ""
 
 
+def test_a_slip_is_held_to_a_small_case_that_is_right_before_a_large_one_that_is_wrong():
+    """A large case takes an exercise's reference a second, and there are hundreds of slips."""
+
+    def none(y: np.ndarray) -> None:
+        """Leaves it as it is."""
+
+    def spoil(y: np.ndarray) -> None:
+        y[3] += 1
+
+    asked = []
+
+    def square(x: np.ndarray) -> dict[str, np.ndarray]:
+        asked.append(x.size)
+        return {"y": x * x}
+
+    told([case(1, (7,), none), case(2, (700,), spoil)], ["element"], doubled, {"x * x": square})
+    assert set(asked) == {7}
+
+
 def test_a_slip_that_an_exercise_knows_is_named_by_what_it_gives():
     def spoil(y: np.ndarray) -> None:
         y[:] = y * y / 4
