@@ -436,6 +436,12 @@ TILE: dict[str, tuple[str, str]] = {
         "Check the offsets: each element of the block needs a place of its own; sum the block "
         "first, or use tl.atomic_add.",
     ),
+    "tile_race_warps": (
+        "Warp {warp} of program {program} {doing} {array}[{index}], and {other} {other_doing} it|, "
+        "on line {other_line}|, with no barrier between. Nothing says which warp comes first.",
+        "Keep the block in a variable; where elements have to change lanes through memory, write "
+        "`tl.debug_barrier()` between the two, or use a second launch.",
+    ),
     "tile_by_order": (
         "{array}[{index}] is another number when the programs arrive in another order. Nothing "
         "says which program comes first.",

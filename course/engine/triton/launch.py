@@ -46,6 +46,7 @@ from course.engine.triton.running.run import Run
 from course.engine.triton.running.sites import Listener, Uncounted
 from course.engine.triton.running.space import Space
 from course.engine.triton.running.values import Unsupported, Value, item_bytes
+from course.engine.triton.running.warp_races import Warps, goes_back
 
 
 def launch(
@@ -245,6 +246,8 @@ class _Launch:
             passed.by_numbers()
         watched = sampling.current() is None
         run.memory = Memory(run, passed.views, meter, watched, passed.numbers)
+        if self._meter is not None and watched and not self._ordered_within and module.warps > 1:
+            run.memory.warps = Warps(run, goes_back(module))
 
     def all_programs(self, together: int | None) -> None:
         """Runs all programs, as many at once as memory allows unless told.

@@ -78,7 +78,8 @@ def load(machine: Machine, frame: Frame, operation: Operation) -> Array:
     """`tt.load`."""
     there, mask = _asked(machine, frame, operation)
     other = _element(frame, operation, 2, there)
-    found: Array = machine.memory.load(there, mask, other).data
+    owners = machine.meter.owners(operation)
+    found: Array = machine.memory.load(there, mask, other, owners=owners).data
     return found
 
 
@@ -87,7 +88,7 @@ def store(machine: Machine, frame: Frame, operation: Operation) -> None:
     there, mask = _asked(machine, frame, operation)
     value = _element(frame, operation, 1, there)
     assert value is not None
-    machine.memory.store(there, value, mask)
+    machine.memory.store(there, value, mask, owners=machine.meter.owners(operation))
 
 
 def _policy(operation: Operation) -> tuple[str, str]:

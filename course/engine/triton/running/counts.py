@@ -27,6 +27,7 @@ from course.engine.triton.running.distinct import distinct_sectors
 from course.engine.triton.running.hints import require_aligned
 from course.engine.triton.running.sites import Access, Asked, Listener, SiteMeter, Uncounted
 from course.engine.triton.running.values import broadcast, item_bytes
+from course.engine.triton.running.warp_races import owners_of
 from course.plain.sectors import SECTOR_BYTES, SECTOR_SHIFT
 
 #: Above the number of a sector.
@@ -270,6 +271,10 @@ class CompiledMeter(SiteMeter):
             live = made if live is None else live & made
         bytes_ = plan.width * access.view.itemsize
         requests.saw(access.site[:4], by_warp(offsets), live, bytes_)
+
+    def owners(self, operation: Operation) -> np.ndarray | None:
+        layout = self._layouts[operation.number]
+        return None if layout is None else owners_of(layout)
 
     def at_once(self, operation: Operation) -> tuple[int, int] | None:
         """Along which axis a lane takes how many elements, where the kernel has told of that."""

@@ -47,6 +47,7 @@ from course.engine.triton.running.operations import (
 from course.engine.triton.running.run import Run, Spent
 from course.engine.triton.running.sites import Uncounted
 from course.engine.triton.running.values import Unsupported, Value
+from course.engine.triton.running.warp_races import parts_threads
 
 #: What orders threads of a program, or frees what it has: programs run in step here.
 _NOTHING = frozenset(
@@ -221,8 +222,23 @@ class Machine:
         for operation in block.operations[:-1]:
             results = operation.results
             names = results[0] if len(results) == 1 else results
-            steps.append((operation, self._work(operation), names))
+            steps.append((operation, self._parting(operation, self._work(operation)), names))
         return _Prepared(self._spent(block), steps)
+
+    def _parting(
+        self, operation: Operation, work: Callable[[Frame], Any]
+    ) -> Callable[[Frame], Any]:
+        """The work, behind which warps that are held to barriers begin another epoch."""
+        warps = self.memory.warps
+        if warps is None or not parts_threads(operation):
+            return work
+
+        def parting(frame: Frame) -> Any:
+            result = work(frame)
+            warps.part()
+            return result
+
+        return parting
 
     def _work(self, operation: Operation) -> Callable[[Frame], Any]:
         """What an operation does; one that is not known does so when its turn comes."""

@@ -29,6 +29,7 @@ from course.engine.triton.running.values import (
     item_bytes,
     numpy_type,
 )
+from course.engine.triton.running.warp_races import Warps
 
 #: Two runs' results that differ by more than this part of the largest are not the same.
 ORDER_MATTERS = 0.02
@@ -60,6 +61,8 @@ class Memory:
         self.meter = meter
         self.histories: dict[int, History] = {}
         self.too_early = TooEarly()
+        #: holds a program's warps to barriers, where they may meet in an element
+        self.warps: Warps | None = None
 
     @contextlib.contextmanager
     def settled(self) -> Iterator[None]:
@@ -115,8 +118,13 @@ class Memory:
         mask: Value | None,
         other: Value | None,
         descriptor: bool = False,
+        owners: np.ndarray | None = None,
     ) -> Value:
-        """The elements at `pointer`; where the mask is false, `other` or 0."""
+        """The elements at `pointer`; where the mask is false, `other` or 0.
+
+        Args:
+            owners: the warp of each, where warps are held to barriers (`self.warps`).
+        """
 
         def make() -> Value:
             dtype = _stored_type(pointer.scalar)
@@ -126,6 +134,8 @@ class Memory:
                 view, places = access.view, _places(access.offsets, dtype.itemsize)
                 if view.allocation.tracked:
                     self._history(view).load(access, places, dtype.itemsize)
+                    if self.warps is not None and owners is not None:
+                        self.warps.load(*self._lanes(view, places, owners, active), dtype.itemsize)
                 else:
                     view.allocation.unseen = True
                 found = _decoded(view.allocation.as_type(dtype).take(places), pointer.scalar)
@@ -135,10 +145,25 @@ class Memory:
         found: Value = self._once(make, pointer, mask)
         return found
 
+    def _lanes(
+        self, view: View, places: np.ndarray, owners: np.ndarray, active: np.ndarray | None
+    ) -> tuple[View, np.ndarray, np.ndarray, np.ndarray]:
+        """(the view; places, warps and programs of the lanes that are active)."""
+        shape = (self.run.count, *owners.shape)
+        lanes = broadcast(places, shape), broadcast(owners[None], shape), self._programs(shape)
+        keep = ... if active is None else broadcast(active, shape)
+        places, owners, programs = (one[keep].reshape(-1) for one in lanes)
+        return view, places, owners, programs
+
     def store(
-        self, pointer: Value, value: Value, mask: Value | None, descriptor: bool = False
+        self,
+        pointer: Value,
+        value: Value,
+        mask: Value | None,
+        descriptor: bool = False,
+        owners: np.ndarray | None = None,
     ) -> None:
-        """Stores elements where the mask is true."""
+        """Stores elements where the mask is true; `owners` as in `load`."""
 
         def make() -> None:
             dtype, shape = _stored_type(pointer.scalar), (self.run.count, *pointer.shape)
@@ -164,6 +189,11 @@ class Memory:
                         self.run, view, places, programs, dtype.itemsize, lost, descriptor
                     )
                 self._agreed(view, memory, places, values, programs)
+                if self.warps is not None and owners is not None:
+                    lanes = self._lanes(
+                        view, _places(access.offsets, dtype.itemsize), owners, active
+                    )
+                    self.warps.store(*lanes, dtype.itemsize)
 
         self._once(make, pointer, mask)
 

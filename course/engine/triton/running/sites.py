@@ -94,6 +94,10 @@ class Uncounted:
     def ran(self, block: Any, programs: int) -> None:
         """So many programs run a block."""
 
+    def owners(self, operation: Any) -> np.ndarray | None:
+        """Which warp has each element of a block; None where nothing says that."""
+        return None
+
     def at_once(self, operation: Any) -> tuple[int, int] | None:
         """Along which axis a lane takes how many elements; None: each element by itself."""
         return None
