@@ -1,6 +1,7 @@
 """What a kernel or a launch can do wrong: its outcome, its line and its sentence."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -661,3 +662,63 @@ def test_a_direct_launch_is_told_as_a_check_is(kernel, line, said, step):
     assert said in str(fault)
     assert step in " ".join(fault_panel.verdict(fault).next_steps)
     assert fault.line == kernel.starting_line_number + line
+
+
+@triton.jit
+def turned(x, between, out, BLOCK: tl.constexpr, BARRIER: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(between + i, tl.load(x + i))
+    if BARRIER:
+        tl.debug_barrier()
+    tl.store(out + i, tl.load(between + (i + 32) % BLOCK))
+
+
+@triton.jit
+def sums_so_far(x, between, out, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    for step in tl.static_range(3):
+        back = tl.load(out + i - (1 << step), mask=i >= 1 << step, other=0.0)
+        tl.store(out + i, tl.load(out + i) + back)
+
+
+@triton.jit
+def halves(x, between, out, BLOCK: tl.constexpr):
+    i, j = tl.arange(0, BLOCK // 2), tl.arange(0, BLOCK)
+    tl.store(between + i, 1.0)
+    tl.store(between + BLOCK // 2 + i, 2.0)
+    tl.store(out + j, tl.load(between + j))
+
+
+@triton.jit
+def own_elements(x, between, out, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    for _ in range(3):
+        tl.store(between + i, tl.load(x + i) + tl.load(between + i))
+    tl.store(out + i, tl.load(between + i))
+
+
+def passed_on():
+    return torch.arange(256.0), torch.zeros(256), torch.zeros(256)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "constants", "line", "words"),
+    [
+        (turned, {"BARRIER": False}, 5, r"Warp \d of program 0 loads between\[\d+\], and warp \d "),
+        (halves, {}, 4, r"Warp \d of program 0 loads between\[\d+\], and warp \d stores to it"),
+        (sums_so_far, {}, 4, r"Warp \d of program 0 stores to out\[\d+\], and .* it, on line \d"),
+    ],
+)
+def test_nothing_but_a_barrier_orders_the_warps_of_a_program(kernel, constants, line, words):
+    outcome, found, text = fault_of(kernel, passed_on(), BLOCK=256, **constants)
+    assert (outcome, found) == (Outcome.RACE, line)
+    assert re.search(words, text)
+    assert "with no barrier between" in text
+    launch(kernel, passed_on(), (1,), {"BLOCK": 256, "num_warps": 1, **constants})
+
+
+@pytest.mark.parametrize(
+    ("kernel", "constants"), [(turned, {"BARRIER": True}), (own_elements, {})]
+)  # fmt: skip
+def test_warps_that_a_barrier_orders_and_elements_of_one_warp_are_fine(kernel, constants):
+    launch(kernel, passed_on(), (1,), {"BLOCK": 256, **constants})
