@@ -439,8 +439,9 @@ TILE: dict[str, tuple[str, str]] = {
     "tile_race_warps": (
         "Warp {warp} of program {program} {doing} {array}[{index}], and {other} {other_doing} it|, "
         "on line {other_line}|, with no barrier between. Nothing says which warp comes first.",
-        "Keep the block in a variable; where elements have to change lanes through memory, write "
-        "`tl.debug_barrier()` between the two, or use a second launch.",
+        "Keep the block in a variable: of one that is loaded again, the elements may lie in other "
+        "warps. Where they have to change lanes through memory, write `tl.debug_barrier()` between "
+        "the two, or use a second launch.",
     ),
     "tile_by_order": (
         "{array}[{index}] is another number when the programs arrive in another order. Nothing "
