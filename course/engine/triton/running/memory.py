@@ -135,7 +135,8 @@ class Memory:
                 if view.allocation.tracked:
                     self._history(view).load(access, places, dtype.itemsize)
                     if self.warps is not None and owners is not None:
-                        self.warps.load(*self._lanes(view, places, owners, active), dtype.itemsize)
+                        lanes = self._lanes(places, owners, active)
+                        self.warps.load(view, *lanes, dtype.itemsize)
                 else:
                     view.allocation.unseen = True
                 found = _decoded(view.allocation.as_type(dtype).take(places), pointer.scalar)
@@ -144,16 +145,6 @@ class Memory:
 
         found: Value = self._once(make, pointer, mask)
         return found
-
-    def _lanes(
-        self, view: View, places: np.ndarray, owners: np.ndarray, active: np.ndarray | None
-    ) -> tuple[View, np.ndarray, np.ndarray, np.ndarray]:
-        """(the view; places, warps and programs of the lanes that are active)."""
-        shape = (self.run.count, *owners.shape)
-        lanes = broadcast(places, shape), broadcast(owners[None], shape), self._programs(shape)
-        keep = ... if active is None else broadcast(active, shape)
-        places, owners, programs = (one[keep].reshape(-1) for one in lanes)
-        return view, places, owners, programs
 
     def store(
         self,
@@ -189,11 +180,9 @@ class Memory:
                         self.run, view, places, programs, dtype.itemsize, lost, descriptor
                     )
                 self._agreed(view, memory, places, values, programs)
-                if self.warps is not None and owners is not None:
-                    lanes = self._lanes(
-                        view, _places(access.offsets, dtype.itemsize), owners, active
-                    )
-                    self.warps.store(*lanes, dtype.itemsize)
+                if self.warps is not None and owners is not None and self.warps.minds(view):
+                    at = _places(access.offsets, dtype.itemsize)
+                    self.warps.store(view, *self._lanes(at, owners, active), dtype.itemsize)
 
         self._once(make, pointer, mask)
 
@@ -292,6 +281,17 @@ class Memory:
             index=view.index_of(int(places[at]) * memory.dtype.itemsize),
             program=self.run.shown_program(programs[at]),
         )
+
+    def _lanes(
+        self, places: np.ndarray, owners: np.ndarray, active: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Places, warps and programs of the lanes that are active."""
+        shape = (self.run.count, *owners.shape)
+        places, owners = broadcast(places, shape), broadcast(owners, shape)
+        if active is None:
+            return places.reshape(-1), owners.reshape(-1), self._programs(shape).reshape(-1)
+        keep = broadcast(active, shape)
+        return places[keep], owners[keep], self._programs(shape)[keep]
 
     def _programs(self, shape: tuple[int, ...]) -> np.ndarray:
         rows = self.run.programs.astype(np.int32).reshape(-1, *(1,) * (len(shape) - 1))

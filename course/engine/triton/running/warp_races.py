@@ -54,13 +54,13 @@ def goes_back(module: Module) -> bool:
 def owners_of(layout: Layout) -> np.ndarray:
     """By element of a block, of the layout's shape: the warp that has it, the first of several."""
     strides = np.cumprod([1, *layout.shape[::-1]])[:-1][::-1]
-    places, owners = np.zeros(1, np.int64), np.zeros(1, np.int64)
+    places, owners = np.zeros(1, np.int64), np.zeros(1, np.int32)
     for bases, step in ((layout.register, 0), (layout.lane, 0), (layout.warp, 1)):
         for bit, basis in enumerate(bases):
             if any(basis):
                 places = np.concatenate([places, places ^ int(np.dot(basis, strides))])
                 owners = np.concatenate([owners, owners | step << bit])
-    found = np.zeros(math.prod(layout.shape), np.int64)
+    found = np.zeros(math.prod(layout.shape), np.int32)
     found[places] = owners
     return found.reshape(layout.shape)
 
@@ -74,25 +74,34 @@ class Warps:
 
     def __init__(self, run: Run, goes_back: bool) -> None:
         self._run, self._goes_back = run, goes_back
-        self._epoch = 1
+        #: the first stamp of this epoch
+        self._now = 1 << _BITS
         #: by what was done, the allocation and the elements' size: a stamp an element
         self._stamps: dict[tuple[str, int, int], np.ndarray] = {}
         self._lines: dict[str, int | None] = {}
+        #: the allocations that are stored to and that something was loaded from
+        self._mixed: set[int] = set()
 
     def part(self) -> None:
         """Something may have put a barrier here."""
-        self._epoch += 1
+        self._now += 1 << _BITS
+
+    def minds(self, view: View) -> bool:
+        """Whether a store to the view can matter."""
+        return self._goes_back or view.allocation.number in self._mixed
 
     def load(
         self, view: View, places: np.ndarray, owners: np.ndarray, programs: np.ndarray, size: int
     ) -> None:
         """Elements of `size` bytes, by number, are loaded by these warps of these programs."""
-        stamps = self._epoch << _BITS | owners
+        stamps = self._now + owners
         self._require("loads", "stores to", view, places, stamps, programs, size)
+        self._mixed.add(view.allocation.number)
         loaded = self._of("loads", view, size)
         before = loaded[places]
-        again = (before >> _BITS == self._epoch) & (before != stamps)
-        loaded[places] = np.where(again, stamps | _SEVERAL, stamps)
+        again = places[(before >= self._now) & (before != stamps)]
+        loaded[places] = stamps
+        loaded[again] |= _SEVERAL
         # an element that several of the block's are
         loaded[places[loaded[places] != stamps]] |= _SEVERAL
 
@@ -100,7 +109,7 @@ class Warps:
         self, view: View, places: np.ndarray, owners: np.ndarray, programs: np.ndarray, size: int
     ) -> None:
         """Elements of `size` bytes, by number, are stored by these warps of these programs."""
-        stamps = self._epoch << _BITS | owners
+        stamps = self._now + owners
         self._require("stores to", "loads", view, places, stamps, programs, size)
         self._require("stores to", "stores to", view, places, stamps, programs, size)
         if self._goes_back:
@@ -110,7 +119,7 @@ class Warps:
         self._lines[doing] = self._run.line
         key = doing, view.allocation.number, size
         if key not in self._stamps:
-            self._stamps[key] = np.zeros(len(view.allocation.bytes) // size + 8, np.int64)
+            self._stamps[key] = np.zeros(len(view.allocation.bytes) // size + 8, np.int32)
         return self._stamps[key]
 
     def _require(
@@ -127,7 +136,7 @@ class Warps:
         if known is None:
             return
         there = known[places]
-        clash = (there >> _BITS == self._epoch) & (there != stamps)
+        clash = (there >= self._now) & (there != stamps)
         if not clash.any():
             return
         at = int(clash.argmax())
