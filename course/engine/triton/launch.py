@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any
 
 from course.engine import sampling, stated_gpu
+from course.engine.equal_stores import hearing
 from course.engine.faults import KernelFault, Outcome
 from course.engine.lines import file_of
 from course.engine.printed import Printed
@@ -246,7 +247,9 @@ class _Launch:
             passed.by_numbers()
         watched = sampling.current() is None
         run.memory = Memory(run, passed.views, meter, watched, passed.numbers)
-        if self._meter is not None and watched and not self._ordered_within and module.warps > 1:
+        # where equal stores are no fault, programs meet in elements as well
+        held = self._meter is not None and watched and hearing() is None
+        if held and not self._ordered_within and module.warps > 1:
             run.memory.warps = Warps(run, goes_back(module))
 
     def all_programs(self, together: int | None) -> None:

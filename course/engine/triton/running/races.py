@@ -219,7 +219,7 @@ class History:
             lost: where it overwrites another value, and where another one is there then; None
                 where that makes no difference (see `course.engine.equal_stores`).
         """
-        over, under = lost
+        over, under = (None if one is None else one.reshape(-1) for one in lost)
         order = self._order(run)
         places, who = places.reshape(-1), who.reshape(-1)
         for cells in self._cells(places, size):

@@ -9,6 +9,7 @@ import torch
 import triton
 import triton.language as tl
 
+from course.engine.equal_stores import heard_by
 from course.engine.faults import KernelFault, Outcome
 from course.engine.triton.compiling.functions import code_of
 from course.engine.triton.launch import launch
@@ -695,6 +696,22 @@ def own_elements(x, between, out, BLOCK: tl.constexpr):
     for _ in range(3):
         tl.store(between + i, tl.load(x + i) + tl.load(between + i))
     tl.store(out + i, tl.load(between + i))
+
+
+@triton.jit
+def marks(places, seen, BLOCK: tl.constexpr):
+    for part in range(2):
+        i = (tl.program_id(0) * 2 + part) * BLOCK + tl.arange(0, BLOCK)
+        tl.store(seen + tl.load(places + i), 1)
+
+
+def test_equal_stores_of_several_programs_and_warps_are_heard_of():
+    places, seen = torch.arange(2048, dtype=torch.int32) * 7 % 300, torch.zeros(300)
+    heard: list[KernelFault] = []
+    with heard_by(heard.append):
+        launch(marks, (places, seen), (4,), {"BLOCK": 256})
+    assert seen.sum() == 300
+    assert {fault.message_id for fault in heard} == {"tile_race"}
 
 
 def passed_on():
