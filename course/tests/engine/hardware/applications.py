@@ -119,17 +119,6 @@ bilinear_up:
         low = a[p + 1, q] * (1 - tj) + a[p + 1, q + 1] * tj
         o2[i, j] = top * (1 - ti) + low * ti
 
-max_pool:
-    j, i = cuda.grid(2)
-    if i < h // 2 and j < c // 2:
-        m = a[2 * i, 2 * j]
-        for p in range(2):
-            for q in range(2):
-                v = a[2 * i + p, 2 * j + q]
-                if v > m:
-                    m = v
-        o2[i, j] = m
-
 im2col:
     j, i = cuda.grid(2)
     if i < 9 and j < c - 2:
@@ -225,30 +214,6 @@ degrees:
     if e < n:
         cuda.atomic.add(hist, k[e] % 16, 1)
         cuda.atomic.max(hist, (k[e] + 7) % 16, 2)
-
-kmeans_assign:
-    i = cuda.grid(1)
-    if i < h:
-        best = float32(1e30)
-        which = 0
-        for q in range(4):
-            s = float32(0)
-            for f in range(3):
-                diff = a[i, f] - b[q, f]
-                s += diff * diff
-            if s < best:
-                best = s
-                which = q
-        oi[i] = which
-
-distances:
-    j, i = cuda.grid(2)
-    if i < h and j < h:
-        s = float32(0)
-        for f in range(c):
-            diff = a[i, f] - a[j, f]
-            s += diff * diff
-        o2[i, j] = math.sqrt(s)
 
 monte_carlo:
     i = cuda.grid(1)
@@ -549,14 +514,6 @@ rolling_mean:
         for q in range(lo, i + 1):
             s += x[q]
         out[i] = s / (i + 1 - lo)
-
-running_sum_rows:
-    i = cuda.grid(1)
-    if i < h:
-        s = float32(0)
-        for j in range(c):
-            s += a[i, j]
-            o2[i, j] = s
 
 unpack_nibbles:
     i = cuda.grid(1)
