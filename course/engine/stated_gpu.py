@@ -35,6 +35,11 @@ MEMORY_BYTES = 80 << 30
 CLOCK_KHZ, MEMORY_CLOCK_KHZ, MEMORY_BUS_BITS = 1_410_000, 1_593_000, 5120
 
 
+def shared_limit(target: int) -> int:
+    """The most shared memory that a block can have on a GPU, in bytes."""
+    return SHARED_LIMITS.get(target, SHARED_LIMITS[75])
+
+
 def target_of(properties: Mapping[str, int | str]) -> int:
     """The compute capability of a GPU's properties, as compilers write it: 90 for 9.0."""
     return 10 * int(properties["major"]) + int(properties["minor"])

@@ -22,7 +22,6 @@ from course.engine.printed import Printed
 from course.engine.requests import Requests
 from course.engine.traffic import Traffic
 from course.engine.triton.arguments import arguments_of
-from course.engine.triton.compiling.found import shared_limit
 from course.engine.triton.compiling.functions import called_at, code_of, loads_and_loops, own_files
 from course.engine.triton.compiling.gate import begin, lower, reached
 from course.engine.triton.compiling.lowering import ACCESSES, Form, Lowered
@@ -149,7 +148,7 @@ def _asks_for_much(compiled: Lowered) -> bool:
     operations = [*compiled.module.operations()]
     kept = sum(_bytes(one) for one in operations if one.name == "ttg.local_alloc")
     passing = max((_bytes(one) for one in operations if one.name == _TURNS), default=0)
-    return kept + passing > shared_limit(compiled.target) // 2
+    return kept + passing > stated_gpu.shared_limit(compiled.target) // 2
 
 
 #: What may need shared memory while it lasts: a block that goes to other threads.

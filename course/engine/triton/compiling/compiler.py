@@ -18,7 +18,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -30,6 +30,7 @@ from triton.compiler import ASTSource, make_backend
 from triton.compiler.errors import CompilationError, CompileTimeAssertionFailure
 from triton.experimental.gluon._runtime import GluonASTSource
 
+from course.engine import stated_gpu
 from course.engine.faults import KernelFault, does_not_compile, rejected
 from course.engine.triton.compiling import contexts
 from course.engine.triton.compiling.common import Contents, contents_of
@@ -109,6 +110,7 @@ def shown(target: int) -> str:
 class Compiled:
     """What the compiler's stages left: text, or a module of their own in its context.
 
+    `stage` is the last of them, which `shared_bytes` that no program can have make an earlier one.
     `printed` is what the kernel has the compiler say, each line once; `contents`, what the front
     end left.
     """
@@ -118,6 +120,17 @@ class Compiled:
     metadata: dict[str, Any]
     printed: str
     contents: Contents
+    stage: str
+
+    @property
+    def ptx(self) -> str:
+        """The kernel in PTX, if it has come so far."""
+        return self.module if self.stage == "ptx" else ""
+
+    @property
+    def shared_bytes(self) -> int:
+        """A program's, once they are laid out."""
+        return int(self.metadata.get("shared") or 0)
 
 
 Seen = Callable[[str, Compiled], None]
@@ -142,11 +155,11 @@ def to_refusal(source: Source, target: int, seen: Seen | None = None) -> Assembl
 
 
 def _with_ptx(made: Compiled) -> Assembly:
-    return Assembly(made.module, int(made.metadata["num_warps"]), int(made.metadata["shared"]))
+    return Assembly(made.ptx, int(made.metadata["num_warps"]), made.shared_bytes)
 
 
 def _without_ptx(made: Compiled) -> Assembly:
-    return Assembly("", int(made.metadata["num_warps"]), int(made.metadata["shared"]))
+    return Assembly("", int(made.metadata["num_warps"]), made.shared_bytes)
 
 
 def compiled(
@@ -225,11 +238,14 @@ def _through(
     names = if_lowered if if_lowered and contents.are_lowered(target) else names
     # each line once: the front end reads the body of a loop twice
     printed = "".join(dict.fromkeys(said.getvalue()[:_LONGEST_SAID].splitlines(keepends=True)))
+    made = Compiled(module, context, metadata, printed, contents, "")
     for name in (name for name in names if name in stages):  # Gluon begins at ttgir
-        module = stages[name](module, metadata)
+        made = replace(made, module=stages[name](made.module, metadata), stage=name)
         if seen is not None:
-            seen(name, Compiled(module, context, metadata, printed, contents))
-    return Compiled(module, context, metadata, printed, contents)
+            seen(name, made)
+        if made.shared_bytes > stated_gpu.shared_limit(target):
+            break  # it is refused for that, and what is left can take the most of the time
+    return made
 
 
 def _laid_out(module: Any, metadata: dict[str, Any], target: int) -> Any:

@@ -13,17 +13,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from course.engine import stated_gpu
 from course.engine.faults import KernelFault, Outcome
 from course.engine.triton.compiling import compiler, gate, workplace
 from course.engine.triton.compiling.asked import COMPILE_SECONDS
-from course.engine.triton.compiling.found import (
-    Found,
-    from_plain,
-    known,
-    plain,
-    remember,
-    shared_limit,
-)
+from course.engine.triton.compiling.found import Found, from_plain, known, plain, remember
 from course.engine.triton.compiling.functions import code_of, names_used
 from course.engine.triton.compiling.gate import OTHER_TARGETS
 from course.engine.triton.compiling.specialisation import Source, key_of
@@ -158,7 +152,7 @@ def _finding(label: str, source: Source, target: int, found: Found) -> Finding |
         return Finding(label, target, "tile_elsewhere_refused", known)
     if found.fits:
         return None
-    sizes = {"bytes": found.shared_bytes, "limit": shared_limit(target)}
+    sizes = {"bytes": found.shared_bytes, "limit": stated_gpu.shared_limit(target)}
     return Finding(label, target, "tile_elsewhere_shared", {**fields, **sizes})
 
 

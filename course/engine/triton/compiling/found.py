@@ -39,16 +39,11 @@ class Resources:
     @property
     def fits(self) -> bool:
         """Whether a program's shared memory fits on the target."""
-        return self.shared_bytes <= shared_limit(self.target)
+        return self.shared_bytes <= stated_gpu.shared_limit(self.target)
 
 
 Found = Resources | KernelFault
 _found: dict[str, Found] = {}
-
-
-def shared_limit(target: int) -> int:
-    """The most shared memory that a block can have."""
-    return stated_gpu.SHARED_LIMITS.get(target, stated_gpu.SHARED_LIMITS[75])
 
 
 def plain(found: Found) -> dict[str, Any]:
@@ -77,7 +72,7 @@ def known(key: str, binary: bool) -> Found | None:
         found = _kept(key)
         if found is not None:
             _found[key] = found
-    if isinstance(found, Resources) and binary and found.registers is None:
+    if isinstance(found, Resources) and found.fits and binary and found.registers is None:
         return None
     return found
 

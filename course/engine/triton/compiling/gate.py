@@ -35,7 +35,6 @@ from course.engine.triton.compiling.found import (
     known,
     plain,
     remember,
-    shared_limit,
 )
 from course.engine.triton.compiling.functions import code_of, is_assigned, own_files
 from course.engine.triton.compiling.issued import Issued, issued
@@ -150,7 +149,7 @@ def _accepted(source: Source, found: Found, target: int, binary: bool) -> Resour
             code_of(source.function).first_line,
             "tile_shared",
             bytes=found.shared_bytes,
-            limit=shared_limit(target),
+            limit=stated_gpu.shared_limit(target),
             target=compiler.shown(target),
         )
     if target == TARGET:
@@ -168,15 +167,15 @@ def machine_code(source: Source, target: int) -> tuple[bytes, dict[str, Any]]:
     try:
         with workplace.present().will(asked.died(source, target)):
             made = compiler.compiled(source, target, compiler.TO_PTX)
-        found = workplace.present().assembler(made.module, target)
+        said = made.metadata
+        _accepted(source, Resources(target, said["num_warps"], made.shared_bytes), target, True)
+        found = workplace.present().assembler(made.ptx, target)
     except AssemblerLateError:
         raise asked.late(source, target) from None
     except AssemblerError as error:
         raise compiler.assembler_refused(source, error, target) from None
     except KernelFault as refused:
         raise in_words(refused, source) from None
-    said = made.metadata
-    _accepted(source, Resources(target, said["num_warps"], said["shared"]), target, True)
     return found.binary, said
 
 

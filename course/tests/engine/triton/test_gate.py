@@ -130,6 +130,16 @@ def test_tiles_that_do_not_fit_in_shared_memory_are_too_many_resources():
     assert fault.outcome is Outcome.TOO_MANY_RESOURCES
 
 
+def test_what_does_not_fit_is_not_assembled_first():
+    """Unrolled for a T4 that takes longer than a compile may."""
+    case = cases.matmul(64, "float32", (64, 64, 64))
+    asked = []
+    with workplace.changed(alone=False, keeps=False, assembler=lambda *ptx: asked.append(ptx)):
+        fault = raised(compile_for, case.kernel, case.args, case.constants | {"num_stages": 7})
+    assert fault.outcome is Outcome.TOO_MANY_RESOURCES
+    assert not asked
+
+
 @pytest.mark.parametrize("target", [75, 80, 90])
 def test_a_kernel_compiles_for_each_target(target):
     case = cases.add(1000)
