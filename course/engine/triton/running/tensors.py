@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.lib.stride_tricks import as_strided
 
 from course.plain.sectors import SECTOR_BYTES
 
@@ -154,10 +155,9 @@ class View:
             span = (self.end_byte - self.first_byte) // self.itemsize
             self._map = np.zeros(span, np.bool_)
             low = (self.offset_bytes - self.first_byte) // self.itemsize
-            places = np.array(low)
-            for length, stride in zip(self.shape, self.strides, strict=True):
-                places = places[..., None] + np.arange(length) * stride
-            self._map[places.ravel()] = True
+            # along an axis without a stride lies one and the same element
+            axes = [axis for axis in zip(self.shape, self.strides, strict=True) if axis[1]]
+            as_strided(self._map[low:], *zip(*axes, strict=True))[...] = True
         return self._map
 
     def not_elements(self, offsets: np.ndarray, size: int) -> np.ndarray | None:

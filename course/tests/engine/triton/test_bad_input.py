@@ -200,6 +200,10 @@ LAUNCHES = {
         lambda: add[(1,)](torch.ones(1).expand(100), x(), x(), 100, BLOCK=128),
         OUT_OF_BOUNDS, "its shape is (100,), its strides are (0,)",
     ),
+    "one element three billion times": (
+        lambda: add[(1,)](torch.ones(1).expand(3 << 30), x(), x(), 100, BLOCK=128),
+        OUT_OF_BOUNDS, "its strides are (0,)",
+    ),
     "an empty tensor": (
         lambda: add[(1,)](torch.zeros(0), x(), x(), 100, BLOCK=128),
         OUT_OF_BOUNDS, "x_ptr[0], which does not exist: x_ptr has 0 elements",
