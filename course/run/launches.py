@@ -10,7 +10,6 @@ from typing import Any
 import torch
 import triton
 from triton.backends.compiler import GPUTarget
-from triton.compiler import ASTSource
 from triton.runtime import _allocation
 from triton.runtime.jit import JITFunction
 
@@ -18,6 +17,7 @@ from course.engine.equal_stores import heard_by
 from course.engine.faults import KernelFault
 from course.engine.triton.canary import require_right_counts
 from course.engine.triton.compiling import gate
+from course.engine.triton.compiling.compiler import written_for
 from course.engine.triton.compiling.findings import makes_descriptors
 from course.engine.triton.compiling.functions import base_function
 from course.engine.triton.compiling.specialisation import source_of
@@ -127,9 +127,8 @@ class Handle:
     @cached_property
     def _compiled(self) -> Any:
         source = source_of(self._kernel, self._args, self._named)
-        written = ASTSource(source.function, source.signature, source.constants, source.attributes)
         target = GPUTarget("cuda", self._target, 32)
-        return triton.compile(written, target=target, options=source.options)
+        return triton.compile(written_for(source), target=target, options=source.options)
 
     @cached_property
     def _resources(self) -> gate.Resources:

@@ -69,6 +69,10 @@ REFUSALS: dict[str, tuple[str, str]] = {
         "Where does it come from? An argument of the launch (a Python number: `int(n)`, "
         "`x.shape[0]`), or a function that returns nothing.",
     ),
+    "tile_layout_is_constant": (
+        "This line gives a layout a name: while the kernel runs there are no layouts.",
+        "Say that the name is a constant: `name: gl.constexpr = gl.{layout}(...)`.",
+    ),
     "tile_call_lacks": (
         "`{name}` is called on this line without {missing}.",
         "`tl.arange(0, BLOCK)` takes a start and an end, `tl.program_id(0)` an axis, `tl.load` a "

@@ -49,7 +49,9 @@ _TMA = (
 )
 _BARRIER = ("MBarrierLayout", "allocate_mbarrier", "arrive", "expect", "init", "invalidate", "wait")
 _OF_NVIDIA = {
-    "ampere.async_copy": ("async_copy_global_to_shared", "commit_group", "wait_group"),
+    "ampere.async_copy": (
+        *("async_copy_global_to_shared", "commit_group", "mbarrier_arrive", "wait_group"),
+    ),
     "hopper": (
         *("fence_async_shared", "warpgroup_mma", "warpgroup_mma_init", "warpgroup_mma_wait"),
         *(f"tma.{name}" for name in _TMA),
@@ -58,7 +60,7 @@ _OF_NVIDIA = {
     "blackwell": (
         *("fence_async_shared", "TensorMemoryLayout", "TensorMemoryScalesLayout"),
         *("allocate_tensor_memory", "get_tmem_reg_layout", "tcgen05_commit", "tcgen05_mma"),
-        *("tcgen05_mma_scaled", *(f"tma.{name}" for name in _TMA)),
+        *("tcgen05_copy", "tcgen05_mma_scaled", *(f"tma.{name}" for name in _TMA)),
         *(f"mbarrier.{name}" for name in _BARRIER),
     ),
 }

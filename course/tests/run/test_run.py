@@ -172,6 +172,28 @@ def test_a_program_that_does_not_come_to_its_end_says_why(tmp_path, text, said) 
     assert "No kernel was launched." in done.stdout
 
 
+def test_a_gluon_kernel_tells_what_it_was_compiled_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import torch\n"
+        "from triton.experimental import gluon\n"
+        "from triton.experimental.gluon import language as gl\n\n"
+        "@gluon.jit\ndef doubled(x):\n"
+        "    rows: gl.constexpr = gl.BlockedLayout([1, 1], [1, 32], [4, 1], [1, 0])\n"
+        "    i = gl.arange(0, 4, gl.SliceLayout(1, rows))[:, None] * 32\n"
+        "    i += gl.arange(0, 32, gl.SliceLayout(0, rows))[None, :]\n"
+        "    gl.store(x + i, 2 * gl.load(x + i))\n\n"
+        "made = doubled[(1,)](torch.ones(128, device='cuda'))\n"
+        "print(made.asm['ptx'].count('st.global'), made.metadata.num_warps)\n"
+    )
+    done = ran(program)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.startswith("1 4\n")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("target", "makes", "sets", "status"),

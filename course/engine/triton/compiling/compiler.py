@@ -211,6 +211,12 @@ def _own_fault(error: BaseException) -> KernelFault | None:
     return at
 
 
+def written_for(source: Source) -> Any:
+    """A kernel as Triton's compiler takes it."""
+    made_of = GluonASTSource if source.function.is_gluon() else ASTSource
+    return made_of(source.function, source.signature, source.constants, source.attributes)
+
+
 def _through(
     source: Source,
     target: int,
@@ -219,8 +225,7 @@ def _through(
     if_lowered: Sequence[str],
 ) -> Compiled:
     made_for = GPUTarget("cuda", target, WARP)
-    made_of = GluonASTSource if source.function.is_gluon() else ASTSource
-    written = made_of(source.function, source.signature, source.constants, source.attributes)
+    written = written_for(source)
     backend = make_backend(made_for)
     # Triton 3.10 is to change the default of the second, and 3.9 warns of it at each compile.
     defaults = {"ptx_version": ptx_version(target), "enable_fp_fusion": True}

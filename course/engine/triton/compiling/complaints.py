@@ -148,6 +148,8 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
      r"^'(?P<operator>\w+)' object has no attribute '__name__'", "tile_not_of_triton"),
     (r"'range' object has no attribute", "tile_range"),
     (r"'(?P<kind>NoneType|str|function|list|dict)' object has no attribute", "tile_wrong_kind"),
+    (r"cannot convert .* of type <class '[\w.]+\.(?P<layout>\w+Layout)'> to tensor",
+     "tile_layout_is_constant"),
     (r"cannot convert (?P<value>.*) of type <class '(?P<kind>[\w.]+)'> to tensor",
      "tile_wrong_kind"),
     (r"type of return operand|operands?, but enclosing function|legalize operation 'tt\.return'",

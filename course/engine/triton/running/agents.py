@@ -123,7 +123,7 @@ class Agent:
         self.known = Known()
         self.known.learn(known)
         self.open: list[Event] = []
-        self.groups: list[Event | list[Event]] = []
+        self.groups: list[list[Event]] = []
         self.stores: list[Event | list[Event]] = []
         self.products: list[Event | list[Event]] = []
         self.tensor: list[Event] = []
@@ -149,7 +149,7 @@ class _Whole:
     """Shared or tensor memory as it was allocated.
 
     Attributes:
-        written: of each element; None where it was allocated with its content.
+        written: of each byte; None where it was allocated with its content.
     """
 
     content: Array
@@ -160,10 +160,9 @@ class _Whole:
         """`written` of a part, however that is cut or turned."""
         if self.written is None:
             return None
-        size = self.content.itemsize
         start = part.__array_interface__["data"][0] - self.content.__array_interface__["data"][0]
-        strides = [stride // size for stride in part.strides]
-        return np.ndarray(part.shape, np.bool_, self.written, start // size, strides)
+        shape, strides = (*part.shape, part.itemsize), (*part.strides, 1)
+        return np.ndarray(shape, np.bool_, self.written, start, strides)
 
 
 @dataclass
@@ -235,18 +234,17 @@ class Agents:
         if self._products >= max(_FEWEST_PRODUCTS, 2 * self._overlapped + 1):
             self.run.unoverlapped += 1
 
-    def one_of(self, index: int, count: int) -> None:
-        """One of several buffers is taken.
+    def is_missing(self, index: int, count: int) -> NoReturn:
+        """One of several buffers is looked into, and there is none of this number.
 
         Raises:
-            KernelFault: OUT_OF_BOUNDS, where there is none of this number.
+            KernelFault: OUT_OF_BOUNDS.
         """
-        if not 0 <= index < count:
-            self._fail(Outcome.OUT_OF_BOUNDS, "tile_shared_index", index=index, count=count)
+        self._fail(Outcome.OUT_OF_BOUNDS, "tile_shared_index", index=index, count=count)
 
     def empty(self, content: Array) -> None:
         """Memory is allocated, and nothing stored to it."""
-        self._wholes[id(content)] = _Whole(content, np.zeros(content.size, np.bool_))
+        self._wholes[id(content)] = _Whole(content, np.zeros(content.nbytes, np.bool_))
 
     def _whole(self, content: Array) -> _Whole:
         whole = content if content.base is None else content.base

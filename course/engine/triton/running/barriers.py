@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Callable
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from course.engine.faults import Outcome
 from course.engine.triton.ir import Operation, Type
 from course.engine.triton.running.agents import COPIES, TCGEN05, WGMMA, Agents, Barrier, Event, Work
 from course.engine.triton.running.frames import Frame
-from course.engine.triton.running.shared import Buffer
+from course.engine.triton.running.shared import Buffer, Folded
 from course.engine.triton.running.values import Unsupported
 
 if TYPE_CHECKING:
@@ -36,7 +37,8 @@ def _touch(machine: Machine, buffer: Any, event: Event, writes: bool = False) ->
     if isinstance(buffer, Buffer):
         if isinstance(buffer.content.flat[0], Barrier):
             raise Unsupported("a barrier that is read or written as numbers are")
-        _agents(machine).touch(buffer.same(), event, writes)
+        content = buffer.content if isinstance(buffer, Folded) else buffer.same()
+        _agents(machine).touch(content, event, writes)
 
 
 # ---------------------------------------------------------------- barriers
@@ -161,6 +163,15 @@ def committed(machine: Machine, frame: Frame, operation: Operation) -> None:
     me.open = []
 
 
+def arrive_behind_copies(machine: Machine, frame: Frame, operation: Operation) -> None:
+    """`ttng.async_copy_mbarrier_arrive`: a phase ends behind the copies that were issued so far."""
+    if "noIncrement" in operation.attributes:
+        raise Unsupported("a barrier that counts the threads whose copies have been made")
+    me = _agents(machine).now
+    events = [*me.open, *chain.from_iterable(me.groups)]
+    _barrier(machine, frame, operation).arrive(0, 0, me.known, *events)
+
+
 def _waits(kind: str, attribute: str, machine: Machine, frame: Frame, operation: Operation) -> None:
     me = _agents(machine).now
     me.wait_for(getattr(me, kind), operation.integer(attribute))
@@ -206,6 +217,21 @@ def in_tensor_memory(machine: Machine, frame: Frame, operation: Operation) -> No
             _told(agents, _barrier(machine, frame, operation, at))
 
 
+def to_tensor_memory(machine: Machine, frame: Frame, operation: Operation) -> None:
+    """`ttng.tmem_copy`: products behind it find what it brings."""
+    agents = _agents(machine)
+    reads, writes = (
+        agents.event(f"a copy (tcgen05) {does}", issued=True, pipe=True)
+        for does in ("reads", "writes")
+    )
+    source, target = (frame[name] for name in operation.operands[:2])
+    _touch(machine, source, reads)
+    _touch(machine, target, writes, writes=True)
+    agents.now.tensor += [reads, writes]
+    if len(operation.operands) > 2:
+        _told(agents, _barrier(machine, frame, operation, 2))
+
+
 def _told(agents: Agents, barrier: Barrier) -> None:
     barrier.arrive(1, 0, agents.now.known, *agents.now.tensor)
 
@@ -234,5 +260,6 @@ GUARDS: dict[str, Guard] = {
     "ttng.warp_group_dot": multiplied,
     "ttng.warp_group_dot_wait": partial(_waits, "products", "pendings"),
     "ttng.tc_gen5_mma": in_tensor_memory, "ttng.tc_gen5_mma_scaled": in_tensor_memory,
-    "ttng.tc_gen5_commit": commit,
+    "ttng.tc_gen5_commit": commit, "ttng.tmem_copy": to_tensor_memory,
+    "ttng.async_copy_mbarrier_arrive": arrive_behind_copies,
 }  # fmt: skip

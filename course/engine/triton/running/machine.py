@@ -58,6 +58,7 @@ _NOTHING = frozenset(
         "ttng.barrier_expect", "ttng.wait_barrier", "ttng.arrive_barrier",
         "ttng.tensormap_fenceproxy_acquire", "ttng.async_tma_store_wait", "ttng.fence",
         "ttng.fence_mbarrier_init_release_cluster", "ttng.tc_gen5_commit",
+        "ttng.async_copy_mbarrier_arrive", "ttng.cluster_arrive", "ttng.cluster_wait",
     }
 )  # fmt: skip
 

@@ -97,10 +97,10 @@ class Memory:
         history = self.histories.get(view.allocation.number)
         if history is None:
             return
-        dtype = _stored_type(view.scalar)
-        mine = _decoded(view.allocation.as_type(dtype), view.scalar).astype(np.float64)
+        dtype = stored_type(view.scalar)
+        mine = decoded(view.allocation.as_type(dtype), view.scalar).astype(np.float64)
         bytes_ = other.bytes[: len(mine) * dtype.itemsize]
-        others = _decoded(bytes_.view(dtype), view.scalar).astype(np.float64)
+        others = decoded(bytes_.view(dtype), view.scalar).astype(np.float64)
         parts = dtype.itemsize // history.cell
         stored = (history.writer.who[: len(mine) * parts] != NOBODY).reshape(-1, parts).any(axis=1)
         size = np.abs(mine[stored & np.isfinite(mine)]).max(initial=0)
@@ -127,7 +127,7 @@ class Memory:
         """
 
         def make() -> Value:
-            dtype = _stored_type(pointer.scalar)
+            dtype = stored_type(pointer.scalar)
             fill = np.zeros((1,) * (1 + len(pointer.shape))) if other is None else other.data
             data = np.asarray(fill, numpy_type(pointer.scalar))
             for access, active in self._made(pointer, mask, "loads from", descriptor):
@@ -139,7 +139,7 @@ class Memory:
                         self.warps.load(view, *lanes, dtype.itemsize)
                 else:
                     view.allocation.unseen = True
-                found = _decoded(view.allocation.as_type(dtype).take(places), pointer.scalar)
+                found = decoded(view.allocation.as_type(dtype).take(places), pointer.scalar)
                 data = found if active is None else np.where(active, found, data)
             return Value(data, pointer.scalar, pointer.shape)
 
@@ -157,11 +157,11 @@ class Memory:
         """Stores elements where the mask is true; `owners` as in `load`."""
 
         def make() -> None:
-            dtype, shape = _stored_type(pointer.scalar), (self.run.count, *pointer.shape)
+            dtype, shape = stored_type(pointer.scalar), (self.run.count, *pointer.shape)
             for access, active in self._made(pointer, mask, "stores to", descriptor):
                 view = access.view
                 places = broadcast(_places(access.offsets, dtype.itemsize), shape)
-                values = broadcast(_encoded(value), shape)
+                values = broadcast(encoded(value.data, value.scalar), shape)
                 programs = self._programs(shape)
                 if active is not None:
                     keep = broadcast(active, shape)
@@ -229,7 +229,7 @@ class Memory:
             policy: the rest of the operands: what the atomic orders, and for whom.
         """
         turns = self.run.turns
-        scalar, dtype = pointer.scalar, _stored_type(pointer.scalar)
+        scalar, dtype = pointer.scalar, stored_type(pointer.scalar)
 
         def make() -> Value:
             shape = (self.run.count, *pointer.shape)
@@ -429,7 +429,8 @@ class Memory:
         return tuple(map(int, at)), self.run.shown_program(program)
 
 
-def _stored_type(scalar: str) -> np.dtype:
+def stored_type(scalar: str) -> np.dtype:
+    """What memory holds of a type."""
     if scalar == "bf16":
         return np.dtype(np.int16)
     one_byte = scalar == "i1" or scalar in narrow.EIGHT_BITS
@@ -449,7 +450,8 @@ def _places(offsets: np.ndarray, size: int) -> np.ndarray:
     return offsets >> shift if shift else offsets
 
 
-def _decoded(values: np.ndarray, scalar: str) -> np.ndarray:
+def decoded(values: np.ndarray, scalar: str) -> np.ndarray:
+    """Values of a type, of what memory holds."""
     if scalar == "bf16":
         return bf16_from_bits(values)
     if scalar in narrow.EIGHT_BITS:
@@ -457,7 +459,8 @@ def _decoded(values: np.ndarray, scalar: str) -> np.ndarray:
     return values.astype(np.bool_) if scalar == "i1" else values
 
 
-def _encoded(value: Value) -> np.ndarray:
-    if value.scalar in narrow.EIGHT_BITS:
-        return narrow.to_bits(value.data, value.scalar)
-    return bf16_to_bits(value.data) if value.scalar == "bf16" else value.data
+def encoded(values: np.ndarray, scalar: str) -> np.ndarray:
+    """Values of a type as memory holds them."""
+    if scalar in narrow.EIGHT_BITS:
+        return narrow.to_bits(values, scalar)
+    return bf16_to_bits(values) if scalar == "bf16" else values

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from course.engine.triton.compiling.lowering import MOST_KEPT
-from course.engine.triton.ir import Module, Operation
+from course.engine.triton.ir import Module, Operation, Type
 from course.engine.triton.running.frames import Array, Frame
+from course.engine.triton.running.memory import decoded, encoded, stored_type
 from course.engine.triton.running.operations import dtype_of
 from course.engine.triton.running.run import COPY
-from course.engine.triton.running.values import Unsupported
+from course.engine.triton.running.values import Unsupported, item_bytes
 
 if TYPE_CHECKING:
     from course.engine.triton.running.machine import Machine
@@ -92,6 +94,37 @@ class Folded(Buffer):
         raise Unsupported("a part of a turned buffer in another shape")
 
 
+@dataclass(frozen=True)
+class Coded(Buffer):
+    """A buffer in another type's memory: it holds the bits of its own type's numbers."""
+
+    scalar: str = ""
+
+    def at(self, rows: Array) -> Array:
+        """The numbers that the programs of `rows` have."""
+        return decoded(super().at(rows), self.scalar)
+
+    def put(self, rows: Array, value: Array, copied: Array = _NOTHING) -> None:
+        """Stores numbers."""
+        super().put(rows, encoded(value, self.scalar), copied)
+
+
+@dataclass(frozen=True)
+class Missing(Buffer):
+    """One of several that is not there, which is a fault of who looks into it: to name is none."""
+
+    looked_into: Callable[[], None] = lambda: None
+
+    def same(self) -> Array:
+        """Told.
+
+        Raises:
+            KernelFault: OUT_OF_BOUNDS.
+        """
+        self.looked_into()
+        return self.content
+
+
 def alloc(machine: Machine, frame: Frame, operation: Operation) -> Buffer:
     """`ttg.local_alloc`, with its first content or without."""
     type_ = operation.result_types[0]
@@ -108,13 +141,17 @@ def index(machine: Machine, frame: Frame, operation: Operation) -> Buffer:
     """`ttg.memdesc_index`: one of several buffers."""
     buffer, at = (frame[name] for name in operation.operands)
     if machine.agents is not None:
-        machine.agents.one_of(int(at.flat[0]), operation.operand_types[0].shape[0])
+        one, count = int(at.flat[0]), operation.operand_types[0].shape[0]
+        if not 0 <= one < count:
+            told = partial(machine.agents.is_missing, one, count)
+            return Missing(buffer.content, buffer.copied, looked_into=told)
     if at.shape[0] == 1 or bool((at == at[0]).all()):
         stage = int(at[0])
-        return Buffer(buffer.same()[:, stage], buffer.copied[:, stage : stage + 1])
+        copied = buffer.copied[:, stage : stage + 1]
+        return replace(buffer, content=buffer.same()[:, stage], copied=copied)
     stages = np.zeros(machine.batch, np.int64)
     stages[machine.rows] = at
-    return Buffer(buffer.same(), buffer.copied, stages)
+    return replace(buffer, content=buffer.same(), stages=stages)
 
 
 def part(machine: Machine, frame: Frame, operation: Operation) -> Buffer:
@@ -127,7 +164,7 @@ def part_from(starts: Sequence[int], frame: Frame, operation: Operation) -> Buff
     buffer = frame[operation.operands[0]]
     shape = operation.result_types[0].shape
     inside = tuple(slice(o, o + n) for o, n in zip(starts, shape, strict=True))
-    return Buffer(buffer.same()[(slice(None), *inside)], buffer.copied)
+    return replace(buffer, content=buffer.same()[(slice(None), *inside)])
 
 
 def turned(machine: Machine, frame: Frame, operation: Operation) -> Buffer:
@@ -135,9 +172,9 @@ def turned(machine: Machine, frame: Frame, operation: Operation) -> Buffer:
     order = (0, *(axis + 1 for axis in operation.integers("order")))
     buffer = frame[operation.operands[0]]
     if buffer.stages is None:
-        return Buffer(buffer.same().transpose(order), buffer.copied)
+        return replace(buffer, content=buffer.same().transpose(order))
     order = (0, 1, *(axis + 1 for axis in order[1:]))
-    return Buffer(buffer.content.transpose(order), buffer.copied, buffer.stages)
+    return replace(buffer, content=buffer.content.transpose(order))
 
 
 def reshaped(machine: Machine, frame: Frame, operation: Operation) -> Buffer:
@@ -147,8 +184,47 @@ def reshaped(machine: Machine, frame: Frame, operation: Operation) -> Buffer:
     try:
         made.shape = (len(made), *shape)
     except AttributeError:
+        if isinstance(buffer, Coded):
+            raise Unsupported("a turned buffer of another type in another shape") from None
         return Folded(made, buffer.copied, shape=shape)
-    return Buffer(made, buffer.copied)
+    return replace(buffer, content=made)
+
+
+def reinterpreted(machine: Machine, frame: Frame, operation: Operation) -> Buffer:
+    """`ttg.memdesc_reinterpret`: the bytes as elements of another type, in another shape; from the
+    first of them on, and in tensor memory from the first of each row.
+    """
+    buffer, made = frame[operation.operands[0]], operation.result_types[0]
+    source, dtype = operation.operand_types[0], stored_type(made.scalar)
+    rows = made.shape[0] if _in_tensor_memory(machine, made) else 1
+    size = math.prod(made.shape) // rows * dtype.itemsize
+    cells = buffer.same().view()
+    try:
+        if cells.itemsize != item_bytes(source.scalar):
+            raise ValueError
+        cells.shape = (rows, -1)
+        elements = cells.view(np.uint8)[:, :size].view(dtype)
+        elements.shape = (1, *made.shape)
+    except (AttributeError, ValueError):  # held wider, of several programs, or turned
+        plain = False
+    else:
+        plain = _in_rows(machine, source) and _in_rows(machine, made)
+    if not plain:
+        raise Unsupported("shared or tensor memory as another type, if it is swizzled or turned")
+    return Coded(elements, np.zeros((1, 1), COPY), scalar=made.scalar)
+
+
+def _in_rows(machine: Machine, type_: Type) -> bool:
+    """Whether a buffer lies in memory row after row."""
+    layout = machine.module.aliases.get(type_.layout, type_.layout)
+    if _in_tensor_memory(machine, type_):
+        return type_.shape[0] == 128 and "blockM = 128" in layout and "colStride = 1" in layout
+    order = f"order = {[*range(len(type_.shape))][::-1]}"
+    return "swizzled_shared" in layout and "maxPhase = 1" in layout and order in layout
+
+
+def _in_tensor_memory(machine: Machine, type_: Type) -> bool:
+    return "tensor_memory" in machine.module.aliases.get(type_.layout, type_.layout)
 
 
 def read(machine: Machine, buffer: Buffer) -> Array:
@@ -226,5 +302,6 @@ def store(machine: Machine, frame: Frame, operation: Operation) -> None:
 OPERATIONS = {
     "ttg.local_alloc": alloc, "ttg.memdesc_index": index, "ttg.memdesc_subslice": part,
     "ttg.memdesc_trans": turned, "ttg.memdesc_reshape": reshaped,
+    "ttg.memdesc_reinterpret": reinterpreted,
     "ttg.local_load": load, "ttg.local_store": store,
 }  # fmt: skip

@@ -53,8 +53,8 @@ def columns(machine: Machine, frame: Frame, operation: Operation) -> shared.Buff
 
 
 def copy(machine: Machine, frame: Frame, operation: Operation) -> None:
-    """`ttng.tmem_copy`: from shared memory, where the compiler has ordered the warps."""
-    if machine.agents is not None or operation.operand_types[0].shape != _shape(operation):
+    """`ttng.tmem_copy`: from shared memory, element by element."""
+    if operation.operand_types[0].shape != _shape(operation):
         raise Unsupported(f"the operation {operation.name} here")
     source, target = (frame[name] for name in operation.operands[:2])
     target.put(machine.rows, read(machine, source))

@@ -157,7 +157,8 @@ class View:
             low = (self.offset_bytes - self.first_byte) // self.itemsize
             # along an axis without a stride lies one and the same element
             axes = [axis for axis in zip(self.shape, self.strides, strict=True) if axis[1]]
-            as_strided(self._map[low:], *zip(*axes, strict=True))[...] = True
+            lengths, strides = [length for length, _ in axes], [stride for _, stride in axes]
+            as_strided(self._map[low:], lengths, strides)[...] = True
         return self._map
 
     def not_elements(self, offsets: np.ndarray, size: int) -> np.ndarray | None:

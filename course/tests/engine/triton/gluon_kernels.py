@@ -9,6 +9,7 @@ from triton.experimental.gluon.language.nvidia.blackwell import (
     allocate_tensor_memory,
     get_tmem_reg_layout,
     tcgen05_commit,
+    tcgen05_copy,
     tcgen05_mma,
 )
 from triton.experimental.gluon.language.nvidia.hopper import (
@@ -22,9 +23,9 @@ from triton.experimental.gluon.language.nvidia.hopper import (
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
 
-def described(tensor, block):
-    """A host's descriptor of a tensor of float16."""
-    layout = gl.NVMMASharedLayout.get_default_for(block, gl.float16)
+def described(tensor, block, dtype=gl.float16):
+    """A host's descriptor of a tensor."""
+    layout = gl.NVMMASharedLayout.get_default_for(block, dtype)
     return TensorDescriptor.from_tensor(tensor, block, layout)
 
 
@@ -47,6 +48,69 @@ def copied(x, out, n, BLOCK: gl.constexpr, LEFT: gl.constexpr = 1):
         async_copy.wait_group(LEFT - i)
         places = i * BLOCK + gl.arange(0, BLOCK, layout=layout)
         gl.store(out + places, smem.index(i).load(layout), mask=places < n)
+
+
+@gluon.jit
+def told_of_copies(x, out, BLOCK: gl.constexpr, ARRIVES: gl.constexpr = 1):
+    """cp.async, of whose end a barrier tells; a buffer that is not there is named, and left."""
+    layout: gl.constexpr = gl.BlockedLayout([4], [32], [4], [0])
+    smem = gl.allocate_shared_memory(gl.float32, [BLOCK], gl.SwizzledSharedLayout(1, 1, 1, [0]))
+    bars = mbarrier.allocate_mbarrier(batch=2)
+    for i in gl.static_range(2):
+        mbarrier.init(bars.index(i), count=1)
+    places = gl.arange(0, BLOCK, layout=layout)
+    async_copy.async_copy_global_to_shared(smem, x + places)
+    if ARRIVES:
+        async_copy.mbarrier_arrive(bars.index(0))
+    for i in range(2):
+        mbarrier.arrive(bars.index((i - 1) % 2), count=1, pred=i > 0)
+    mbarrier.wait(bars.index(0), 0)
+    gl.store(out + places, smem.load(layout))
+
+
+@gluon.jit
+def as_another_type(x, out, BLOCK: gl.constexpr, OTHER: gl.constexpr, FIRST: gl.constexpr = 1,
+                    ASYNC: gl.constexpr = 0):  # fmt: skip
+    """Numbers of 16 bits go through the upper half of a buffer of float32."""
+    layout: gl.constexpr = gl.BlockedLayout([2], [32], [4], [0])
+    plain: gl.constexpr = gl.SwizzledSharedLayout(1, 1, 1, [0])
+    smem = gl.allocate_shared_memory(gl.float32, [BLOCK], plain)
+    other = smem.slice(BLOCK // 2, BLOCK // 2)._reinterpret(OTHER, [BLOCK], plain)
+    places = gl.arange(0, BLOCK, layout=layout)
+    if ASYNC:
+        async_copy.async_copy_global_to_shared(smem, out + places)
+    if FIRST:
+        other.store(gl.load(x + places))
+    value = other.load(layout)
+    gl.store(out + places, value.to(gl.float32))
+    async_copy.wait_group(0)
+
+
+@gluon.jit
+def by_tensor_memory(x, out, WAITS: gl.constexpr = 1, OTHER: gl.constexpr = 0):
+    """A tile is copied from shared to tensor memory; there bfloat16 may take a half of its room."""
+    smem = gl.allocate_shared_memory(gl.float32, [128, 64], x.layout)
+    bar = mbarrier.allocate_mbarrier(batch=2)
+    for i in gl.static_range(2):
+        mbarrier.init(bar.index(i), count=1)
+    mbarrier.expect(bar.index(0), x.block_type.nbytes)
+    tma.async_copy_global_to_shared(x, [0, 0], bar.index(0), smem)
+    mbarrier.wait(bar.index(0), 0)
+    layout: gl.constexpr = TensorMemoryLayout([128, 32], col_stride=1)
+    tile = allocate_tensor_memory(gl.float32, [128, 64], layout)
+    tcgen05_copy(smem, tile)
+    tcgen05_commit(bar.index(1))
+    if WAITS:
+        mbarrier.wait(bar.index(1), 0)
+    taken: gl.constexpr = get_tmem_reg_layout(gl.float32, [128, 64], layout, 4)
+    value = tile.load(taken)
+    if OTHER:
+        narrow = tile.slice(0, 32)._reinterpret(gl.bfloat16, [128, 64], layout)
+        narrow.store(value.to(gl.bfloat16))
+        value = narrow.load(taken).to(gl.float32)
+    rows = gl.arange(0, 128, layout=gl.SliceLayout(1, taken))[:, None]
+    columns = gl.arange(0, 64, layout=gl.SliceLayout(0, taken))[None, :]
+    gl.store(out + rows * 64 + columns, value)
 
 
 @gluon.jit

@@ -68,7 +68,58 @@ def test_specialised_warps_hand_tiles_over(swap):
     assert sites(traffic) == {("source", "load"): (7, 1792), ("out", "store"): (32, 512)}
 
 
+def test_a_barrier_tells_of_asynchronous_copies():
+    """And a predicate keeps an arrival from a barrier that is not there."""
+    x, out = torch.randn(512), torch.zeros(512)
+    launch(kernels.told_of_copies, (x, out), (1,), {"BLOCK": 512}, target=90)
+    assert torch.equal(out, x)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_shared_memory_is_lent_to_another_type(dtype):
+    x, out = torch.randn(256).to(getattr(torch, dtype)), torch.zeros(256)
+    constants = {"BLOCK": 256, "OTHER": getattr(kernels.gl, dtype)}
+    launch(kernels.as_another_type, (x, out), (1,), constants, target=90)
+    assert torch.equal(out, x.float())
+
+
+@pytest.mark.parametrize("other", [0, 1])
+def test_a_tile_is_copied_to_tensor_memory_and_lends_a_half_of_it(other):
+    x, out = torch.randn(128, 64), torch.zeros(128, 64)
+    given = described(x, [128, 64], kernels.gl.float32), out
+    launch(kernels.by_tensor_memory, given, (1,), {"OTHER": other}, target=100)
+    assert torch.equal(out, x.bfloat16().float() if other else x)
+
+
 # ---------------------------------------------------------------- wrong ones
+
+
+def test_copies_of_which_no_barrier_tells_race_with_a_load():
+    given, constants = (torch.zeros(512), torch.zeros(512)), {"BLOCK": 512, "ARRIVES": 0}
+    fault = refused(kernels.told_of_copies, given, constants)
+    assert (fault.outcome, fault.message_id) == (Outcome.RACE, "tile_shared_race")
+    assert fault.line == line_of(kernels.told_of_copies, "smem.load")
+
+
+@pytest.mark.parametrize(
+    ("switch", "outcome", "text"),
+    [
+        ({"FIRST": 0}, Outcome.UNINITIALISED, "other.load"),
+        ({"ASYNC": 1}, Outcome.RACE, "other.store"),
+    ],
+)
+def test_what_is_lent_is_the_same_memory(switch, outcome, text):
+    given = torch.zeros(256).half(), torch.zeros(256)
+    constants = {"BLOCK": 256, "OTHER": kernels.gl.float16, **switch}
+    fault = refused(kernels.as_another_type, given, constants)
+    assert (fault.outcome, fault.line) == (outcome, line_of(kernels.as_another_type, text))
+
+
+def test_a_copy_to_tensor_memory_has_to_be_waited_for():
+    given = described(torch.zeros(128, 64), [128, 64], kernels.gl.float32), torch.zeros(128, 64)
+    fault = refused(kernels.by_tensor_memory, given, {"WAITS": 0}, target=100)
+    assert (fault.outcome, fault.message_id) == (Outcome.RACE, "tile_shared_race")
+    assert fault.fields["other"] == "a copy (tcgen05) writes"
 
 
 def through(**constants):

@@ -148,6 +148,19 @@ def test_a_name_of_gluons_that_is_not_listed_is_refused(name):
     assert fault.outcome is Outcome.REJECTED, fault.message_id
 
 
+def test_a_layout_that_is_given_a_name_is_a_constant():
+    fault = refused(
+        SCALES.replace(
+            "    bar = gl.", "    kept = gl.BlockedLayout([1], [32], [4], [0])\n    bar = gl.", 1
+        )
+    )
+    assert (fault.outcome, fault.message_id) == (
+        Outcome.DOES_NOT_COMPILE,
+        "tile_layout_is_constant",
+    )
+    assert fault.fields["layout"] == "BlockedLayout"
+
+
 def test_where_gluon_is_asked_for_tritons_own_kernel_is_refused():
     fault = refused(TRITONS)
     assert (fault.outcome, fault.message_id) == (Outcome.REJECTED, "tile_not_gluon")
