@@ -12,12 +12,15 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
+
 from course.plain.arithmetic import CONSTANTS, FUNCTIONS, NoValue, is_number, tried
 from course.plain.evaluator import Evaluator, Ref
 
 Number = int | float | bool
 
 LARGEST_RESULT = 2.0**1000  # an answer that is larger than this is a slip, not a number
+NOT_FINITE = "its value is not a finite number"
 #: Of all formulas of a cell: the longest of the course has some 300.
 MOST_STEPS = 40_000
 #: A formula knows the functions of `math` without their module, and the modules by these names.
@@ -79,6 +82,7 @@ class Formulas:
         text: str | ast.expr,
         names: Mapping[str, Number] | None = None,
         functions: Mapping[str, Callable[..., Number]] | None = None,
+        largest: float = LARGEST_RESULT,
     ) -> Number:
         """See `evaluate`."""
         formula = _Formula(ChainMap(dict(names or {}), dict(functions or {}), _KNOWN))
@@ -94,8 +98,10 @@ class Formulas:
             raise FormulaError("it is nested too deeply") from error
         finally:
             self.steps += formula.steps
-        if not is_number(result) or not abs(result) <= LARGEST_RESULT:
-            raise FormulaError("its value is not a finite number")
+        if isinstance(result, np.generic):
+            result = result.item()
+        if not is_number(result) or not abs(result) <= largest:
+            raise FormulaError(NOT_FINITE)
         return result
 
 
