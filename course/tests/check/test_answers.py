@@ -288,6 +288,13 @@ def test_an_order_that_takes_a_row_within_the_limit_passes_on_other_cases_too():
     assert worse.entries[1].remark == "8 rows, 2.5 times"
 
 
+def test_a_comma_between_thousands_is_told_as_that():
+    verdict = check_number_source(waves, RIGHT.replace("79,", "20,224,"))
+    assert (verdict.message_id, verdict.line) == ("thousands", 1)
+    assert "`20,224`" in verdict.message
+    assert verdict.next_steps == ("Write `20224`.",)
+
+
 def test_an_order_may_put_rows_last_by_an_infinite_number_and_an_answer_is_none():
     never = FORMULAS.replace('"time": BM', '"time": never if BM == 4 else BM')
     assert check_number_source(tiles, "never = math.inf\n" + never).outcome is Outcome.PASS
