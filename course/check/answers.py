@@ -210,7 +210,7 @@ class _Cell:
     def _number(self, value: ast.expr | None) -> Number | None:
         if value is not None and not self._formulas.spent:
             with contextlib.suppress(FormulaError):
-                return self._formulas.evaluate(value, self._numbers, largest=math.inf)
+                return self._formulas.evaluate(value, self._numbers, endless=True)
         return None
 
     def _name_number(
@@ -286,7 +286,7 @@ def _from_tree(node: ast.expr, names: Mapping[str, Number], formulas: Formulas) 
         return Given("...")
     text = _text(node)
     try:
-        value = formulas.evaluate(node, names, largest=math.inf)
+        value = formulas.evaluate(node, names, endless=True)
     except FormulaError as error:
         return Given(text, None, str(error))
     return Given(text, value, "" if abs(value) <= LARGEST_RESULT else NOT_FINITE)
@@ -321,7 +321,7 @@ def _from_value(value: Any) -> Given:
         return Given("...")
     if hasattr(value, "item") and getattr(value, "ndim", None) == 0:
         value = value.item()
-    if isinstance(value, int | float) and math.isfinite(value):
+    if isinstance(value, int | float) and abs(value) <= LARGEST_RESULT:
         return Given(_short(value), value)
     return Given(repr(value)[:60], None, f"a {type(value).__name__}")
 

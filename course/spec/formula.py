@@ -7,6 +7,7 @@ number that is enforced. Answers of numeric exercises are evaluated by the same 
 from __future__ import annotations
 
 import ast
+import math
 from collections import ChainMap
 from collections.abc import Callable, Mapping
 from functools import lru_cache
@@ -82,9 +83,9 @@ class Formulas:
         text: str | ast.expr,
         names: Mapping[str, Number] | None = None,
         functions: Mapping[str, Callable[..., Number]] | None = None,
-        largest: float = LARGEST_RESULT,
+        endless: bool = False,
     ) -> Number:
-        """See `evaluate`."""
+        """See `evaluate`; an `endless` one may be infinite."""
         formula = _Formula(ChainMap(dict(names or {}), dict(functions or {}), _KNOWN))
         formula.step_limit = min(formula.step_limit, max(0, MOST_STEPS - self.steps))
         try:
@@ -100,8 +101,9 @@ class Formulas:
             self.steps += formula.steps
         if isinstance(result, np.generic):
             result = result.item()
-        if not is_number(result) or not abs(result) <= largest:
-            raise FormulaError(NOT_FINITE)
+        if not is_number(result) or not abs(result) <= LARGEST_RESULT:
+            if not (endless and result in (math.inf, -math.inf)):
+                raise FormulaError(NOT_FINITE)
         return result
 
 

@@ -303,6 +303,14 @@ def test_an_order_may_put_rows_last_by_an_infinite_number_and_an_answer_is_none(
     assert "not a finite number" in verdict.message
 
 
+def test_a_number_that_no_float_holds_is_no_answer(monkeypatch):
+    source = RIGHT.replace("79,", "10**400,")
+    assert check_number_source(waves, source).message_id == "number_not_arithmetic"
+    monkeypatch.setattr("course.check.answers.assigning_cell", lambda name: source)
+    passed = {"blocks": 10**400, "threads": 79 * 256, "share": 0.99}
+    assert check_numbers(waves, passed).message_id == "number_not_arithmetic"
+
+
 def test_a_number_of_numpy_is_held_to_the_largest_without_a_warning(recwarn):
     verdict = check_number_source(tiles, FORMULAS.replace("8 * half", "np.float32(8) * half"))
     assert (verdict.outcome, len(recwarn)) == (Outcome.PASS, 0)
