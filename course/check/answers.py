@@ -321,8 +321,9 @@ def _from_value(value: Any) -> Given:
         return Given("...")
     if hasattr(value, "item") and getattr(value, "ndim", None) == 0:
         value = value.item()
-    if isinstance(value, int | float) and abs(value) <= LARGEST_RESULT:
-        return Given(_short(value), value)
+    if isinstance(value, int | float):
+        fits = abs(value) <= LARGEST_RESULT
+        return Given(_short(value), value) if fits else Given("a number", None, NOT_FINITE)
     return Given(repr(value)[:60], None, f"a {type(value).__name__}")
 
 

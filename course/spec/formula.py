@@ -20,7 +20,8 @@ from course.plain.evaluator import Evaluator, Ref
 
 Number = int | float | bool
 
-LARGEST_RESULT = 2.0**1000  # an answer that is larger than this is a slip, not a number
+#: An answer that is larger than this is a slip, not a number. A float holds it in any unit.
+LARGEST_RESULT = 2.0**900
 NOT_FINITE = "its value is not a finite number"
 #: Of all formulas of a cell: the longest of the course has some 300.
 MOST_STEPS = 40_000

@@ -303,11 +303,12 @@ def test_an_order_may_put_rows_last_by_an_infinite_number_and_an_answer_is_none(
     assert "not a finite number" in verdict.message
 
 
-def test_a_number_that_no_float_holds_is_no_answer(monkeypatch):
-    source = RIGHT.replace("79,", "10**400,")
+@pytest.mark.parametrize("huge", ["10**300", "10**400", "2 << 10**5"])
+def test_a_number_that_is_too_large_for_a_float_in_another_unit_is_no_answer(huge, monkeypatch):
+    source = RIGHT.replace("79,", f"{huge},")
     assert check_number_source(waves, source).message_id == "number_not_arithmetic"
     monkeypatch.setattr("course.check.answers.assigning_cell", lambda name: source)
-    passed = {"blocks": 10**400, "threads": 79 * 256, "share": 0.99}
+    passed = {"blocks": eval(huge), "threads": 79 * 256, "share": 0.99}  # of the line above
     assert check_numbers(waves, passed).message_id == "number_not_arithmetic"
 
 
