@@ -108,6 +108,8 @@ class Advice:
                 return found
             if fault.message_id == "tile_race":
                 return program_race(fault, self.cell.tree, self._launched(case))
+            if fault.message_id == "tile_race_warps":
+                return by_ones(self.cell.tree)
             named = self.known if isinstance(self.exercise.launch, Programs) else {}
             return of_memory(fault, self.cell.tree, named) or defined_twice(self.cell.tree)
         roles = {name: one.role for name, one in self.known.items() if isinstance(one, Array)}
