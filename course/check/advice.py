@@ -51,8 +51,10 @@ from course.words.verdict import Row
 
 #: Whether an error in the advice is raised: in tests and in trials of the witnesses.
 FAILS_ALOUD = False
-#: Cases of float32 that have to be right, so that wrong ones of float16 say something.
-FEWEST_FLOAT32 = 2
+#: Cases of one type that have to be right, so that wrong ones of the other say something.
+FEWEST_RIGHT = 2
+#: What tells a `tl.dot` how float32 is multiplied.
+_PRECISION = ("input_precision", "allow_tf32")
 
 _Self = TypeVar("_Self")
 _Given = ParamSpec("_Given")
@@ -106,6 +108,8 @@ class Advice:
                 return found
             if fault.message_id == "tile_race":
                 return program_race(fault, self.cell.tree, self._launched(case))
+            if fault.message_id == "tile_race_warps":
+                return by_ones(self.cell.tree)
             named = self.known if isinstance(self.exercise.launch, Programs) else {}
             return of_memory(fault, self.cell.tree, named) or defined_twice(self.cell.tree)
         roles = {name: one.role for name, one in self.known.items() if isinstance(one, Array)}
@@ -178,13 +182,17 @@ class Advice:
         if stored := _right_by_rows(ordered, cases):
             yield "strides_unread", {"stored": stored}
         if flag := self._wrong_under(ordered, cases):
-            yield "flag_unread", {"flag": flag}
+            yield flag
         if _some_not_finite(cases) and _of_bare(tree, _free_exponential(tree)):
             yield "bare_exponential", {}
         if (call := _reordering(tree)) is not None:
             yield "any_order", {"line": call.lineno, "call": path_of(call.func)}
-        if _wrong_in_half(ordered, cases):
+        half = ["float16" in case.dtypes.values() for case in ordered]
+        if _wrong_alone(half, cases):
             yield "half_alone", {}
+        cut = _cut_to_tf32(tree)
+        if cut and _wrong_alone([not one for one in half], cases):
+            yield "tf32_alone", {"line": cut[0]}
         if self.exercise.dialect == "numba":
             yield left_early(tree)
         if elsewhere := misplaced(cases):
@@ -206,17 +214,21 @@ class Advice:
         mine = (name for name, one in self.known.items() if one.name == found.shown.name)
         return next((stepped_over(self.cell.tree, name, launched) for name in mine), None)
 
-    def _wrong_under(self, ordered: Sequence[Case], cases: Sequence[Compared]) -> str:
-        """The flag that is set in every case that is wrong, and in none that is right."""
+    def _wrong_under(self, ordered: Sequence[Case], cases: Sequence[Compared]) -> Cause | None:
+        """A flag that is alike in all cases that are wrong, and otherwise in all that are right.
+
+        The smallest case may be right whatever its flag says.
+        """
         wrong = [bool(one.wrong.any()) for one in cases]
-        if all(wrong):
-            return ""
         given = [(case, self.exercise.names(case, self.constants)) for case in ordered]
         for one in self.exercise.parameters:
-            if isinstance(one, Scalar) and one.dtype == "bool":
-                if [bool(self.exercise.number(one, *case)) for case in given] == wrong:
-                    return one.name
-        return ""
+            if isinstance(one, Scalar) and one.dtype == "bool" and not all(wrong):
+                flags = [bool(self.exercise.number(one, *case)) for case in given]
+                for value, name in ((True, "flag_unread"), (False, "flag_unasked")):
+                    first, *others = (flag is value for flag in flags)
+                    if others == wrong[1:] and wrong[0] <= first:
+                        return name, {"flag": one.name}
+        return None
 
     @_optional
     def of_pass(self, graded: Sequence[Traffic]) -> list[Cause]:
@@ -250,12 +262,11 @@ def _some_not_finite(cases: Sequence[Compared]) -> bool:
     return any(not np.isfinite(one.got[one.wrong]).all() for one in cases)
 
 
-def _wrong_in_half(ordered: Sequence[Case], cases: Sequence[Compared]) -> bool:
-    """Whether every case that is wrong brings float16, and some that are right do not.
+def _wrong_alone(brings: Sequence[bool], cases: Sequence[Compared]) -> bool:
+    """Whether every case that is wrong brings something, and some that are right do not.
 
     Where the cases that are wrong are the largest, that may as well be the reason.
     """
-    half = ["float16" in case.dtypes.values() for case in ordered]
     wrong = [one.sizes for one in cases if one.wrong.any()]
     right = [one.sizes for one in cases if not one.wrong.any()]
     largest = any(
@@ -264,26 +275,34 @@ def _wrong_in_half(ordered: Sequence[Case], cases: Sequence[Compared]) -> bool:
     )
     return (
         not largest
-        and half.count(False) >= FEWEST_FLOAT32
-        and all(brings for brings, one in zip(half, cases, strict=True) if one.wrong.any())
+        and brings.count(False) >= FEWEST_RIGHT
+        and all(its for its, one in zip(brings, cases, strict=True) if one.wrong.any())
     )
 
 
 def _multiplies_floats(tree: ast.Module) -> bool:
-    """Whether a cell has a `tl.dot` whose blocks may be float32, or blocks of three axes, which
-    may become one.
+    """Whether a `tl.dot` may cut its blocks to TF32, or blocks of three axes may become one."""
+    return bool(_cut_to_tf32(tree)) or any(
+        isinstance(node.slice, ast.Tuple) and len(node.slice.elts) > 2
+        for node in nodes(nodes(tree, ast.FunctionDef), ast.Subscript)
+    )
+
+
+def _cut_to_tf32(tree: ast.Module) -> list[int]:
+    """The lines of each `tl.dot` whose blocks may be float32, and which is not told to keep it.
 
     Both blocks of a `tl.dot` are of one type: one that is made float16 or bfloat16 tells of both.
     """
-    functions = nodes(tree, ast.FunctionDef)
-    return any(
-        not any(_is_made_half(names, one) for one in call.args[:2])
-        for names in map(Bindings, functions)
+    return [
+        call.lineno
+        for names in map(Bindings, nodes(tree, ast.FunctionDef))
         for call in calls_of(names.function, "tl.dot", "dot")
-    ) or any(
-        isinstance(node.slice, ast.Tuple) and len(node.slice.elts) > 2
-        for node in nodes(functions, ast.Subscript)
-    )
+        if not any(_is_made_half(names, one) for one in call.args[:2])
+        and not any(
+            one.arg in _PRECISION and getattr(one.value, "value", "") not in ("tf32", True)
+            for one in call.keywords
+        )
+    ]
 
 
 def _is_made_half(names: Bindings, node: ast.expr) -> bool:

@@ -20,8 +20,9 @@ from course.check.check import not_measured, refused
 from course.check.source import assigning_cell, parsed
 from course.engine.faults import KernelFault, Outcome, rejected
 from course.plain.text import with_plain_ends
+from course.plain.trees import nodes
 from course.spec.exercise import Case, NumberExercise, Question
-from course.spec.formula import FormulaError, Formulas, Number, evaluate
+from course.spec.formula import LARGEST_RESULT, NOT_FINITE, FormulaError, Formulas, Number, evaluate
 from course.spec.rows import Row, rows_of, seen_by_learner, told
 from course.words.near import near
 from course.words.phrasing import number, shown
@@ -36,7 +37,10 @@ _AS_PASSED = 1e-6
 
 @dataclass(frozen=True)
 class Given:
-    """An answer as it was written: its value, or why it has none; of `...`, neither."""
+    """An answer as it was written: its value, or why it has none; of `...`, neither.
+
+    An infinite one has both: a ranking puts it last.
+    """
 
     text: str
     value: Number | None = None
@@ -140,6 +144,8 @@ class _Cell:
     def __init__(self, name: str, put: dict[str, Number], formulas: Formulas) -> None:
         self._name, self._put, self._formulas = name, put, formulas
         self._numbers: dict[str, Number] = {}
+        #: by name without a number, the line that is not followed
+        self._lost: dict[str, int] = {}
         self._dict: ast.expr | None = None
         #: the numbers that the dict was made of, and what was put into it afterwards
         self._known: dict[str, Number] = {}
@@ -181,44 +187,62 @@ class _Cell:
             name = _key(key, value)
             if name in entries:
                 raise rejected(key, "number_duplicate", key=shown(name))
-            entries[name] = _from_tree(value, self._known, self._formulas)
+            entries[name] = self._given(value, self._known)
         return entries | dict(self._later)
 
     def _assign(self, target: ast.expr, value: ast.expr | None) -> None:
         match target:
             case ast.Name(id=self._name):
                 self._dict, self._known, self._later = value, dict(self._numbers), []
-            case ast.Name(id=name):
-                self._name_number(name, self._number(value))
+            case ast.Name():
+                self._name_number(target, self._number(value), value)
             case ast.Tuple(elts=targets) if all(isinstance(one, ast.Name) for one in targets):
                 values = value.elts if isinstance(value, ast.Tuple | ast.List) else []
                 alike = len(values) == len(targets)
                 numbers = [self._number(one) for one in values] if alike else [None] * len(targets)
                 for one, number_ in zip(targets, numbers, strict=True):
-                    self._name_number(one.id, number_)  # type: ignore[attr-defined]  # a name
+                    self._name_number(one, number_, value)  # type: ignore[arg-type]  # a name
             case ast.Subscript(value=ast.Name(id=self._name), slice=key) if self._dict and value:
-                given = _from_tree(value, self._numbers, self._formulas)
-                self._later.append((_key(key, value), given))
+                self._later.append((_key(key, value), self._given(value, self._numbers)))
             case _:
                 self._skip(target)
 
     def _number(self, value: ast.expr | None) -> Number | None:
         if value is not None and not self._formulas.spent:
             with contextlib.suppress(FormulaError):
-                return self._formulas.evaluate(value, self._numbers)
+                return self._formulas.evaluate(value, self._numbers, endless=True)
         return None
 
-    def _name_number(self, name: str, value: Number | None) -> None:
+    def _name_number(
+        self, target: ast.Name, value: Number | None, made_of: ast.expr | None
+    ) -> None:
         """A number that the cell names, `T = 256`, for the entries below it.
 
         In the place of the first that a name in `put` gets stands the number there.
         """
+        name = target.id
         if name in self._put:
             value = self._put.pop(name)
         if value is None:
-            self._numbers.pop(name, None)
+            self._lose(name, self._lost_by(made_of) or target.lineno)
         else:
             self._numbers[name] = value
+
+    def _lose(self, name: str, line: int) -> None:
+        self._numbers.pop(name, None)
+        self._lost[name] = line
+
+    def _lost_by(self, value: ast.expr | None) -> int | None:
+        """The line for which the first name that has no number in an expression has none."""
+        used = [] if value is None else nodes(value, ast.Name)
+        lost = [one.id for one in used if one.id in self._lost and one.id not in self._numbers]
+        return self._lost[lost[0]] if lost else None
+
+    def _given(self, value: ast.expr, numbers: Mapping[str, Number]) -> Given:
+        given, line = _from_tree(value, numbers, self._formulas), self._lost_by(value)
+        if line is None or "has no value here" not in given.detail:
+            return given
+        return replace(given, detail=f"{given.detail}: line {line} is more than arithmetic")
 
     def _skip(self, node: ast.AST) -> None:
         """A statement that is not followed: what it sets has no value any more."""
@@ -239,7 +263,7 @@ class _Cell:
             if self._name in names:
                 raise rejected(node, "number_changed", name=self._name)
             for name in names:
-                self._numbers.pop(name, None)
+                self._lose(name, node.lineno)  # type: ignore[attr-defined]  # a statement
 
 
 def _own(node: ast.AST) -> Iterator[ast.AST]:
@@ -262,9 +286,10 @@ def _from_tree(node: ast.expr, names: Mapping[str, Number], formulas: Formulas) 
         return Given("...")
     text = _text(node)
     try:
-        return Given(text, formulas.evaluate(node, names))
+        value = formulas.evaluate(node, names, endless=True)
     except FormulaError as error:
         return Given(text, None, str(error))
+    return Given(text, value, "" if abs(value) <= LARGEST_RESULT else NOT_FINITE)
 
 
 @lru_cache(maxsize=256)  # the same for each row of a table
@@ -296,8 +321,9 @@ def _from_value(value: Any) -> Given:
         return Given("...")
     if hasattr(value, "item") and getattr(value, "ndim", None) == 0:
         value = value.item()
-    if isinstance(value, int | float) and math.isfinite(value):
-        return Given(_short(value), value)
+    if isinstance(value, int | float):
+        fits = abs(value) <= LARGEST_RESULT
+        return Given(_short(value), value) if fits else Given("a number", None, NOT_FINITE)
     return Given(repr(value)[:60], None, f"a {type(value).__name__}")
 
 
@@ -416,7 +442,7 @@ def _judged(
     fields: dict[str, object] = {"name": exercise.name, "key": repr(key), "question": asked}
     if answer is None:
         return Entry(key, asked, "", False, "missing"), "number_missing", fields
-    if answer.value is None:
+    if answer.value is None or answer.detail:
         if answer.text == "...":
             return Entry(key, asked, answer.text, False, "not filled in"), "number_unfilled", fields
         there = f"With {here}: " if here else ""

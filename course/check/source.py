@@ -16,11 +16,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from course.engine.faults import KernelFault, rejected
+from course.engine.faults import KernelFault, does_not_compile, rejected
 from course.plain.text import lines_of, odd_character, with_plain_ends
 from course.plain.trees import nodes, walk
 
 _COMMANDS = ("%", "!", "?")
+_THOUSANDS = re.compile(r"\b\d{1,3}(?:,\d{3})+\b")
 _READ_ERRORS = (SyntaxError, ValueError, RecursionError, MemoryError)
 
 
@@ -109,6 +110,10 @@ def parsed(source: str) -> ast.Module:
             if code.startswith(_COMMANDS):
                 command = code.split()[0]
                 raise rejected(fault.line, "notebook_command", command=command) from None
+            comma = _THOUSANDS.search(code)
+            if comma and "dictionary key" in str(fault.fields.get("detail")):
+                fields = {"written": comma[0], "whole": comma[0].replace(",", "")}
+                raise does_not_compile(fault.line, "thousands", **fields) from None
         raise
 
 

@@ -178,9 +178,9 @@ def _turned(worst: Access, traffic: Traffic, fields: dict[str, object]) -> Cause
 def _straddles(
     worst: Access, axes: Sequence[ast.expr], weights: Sequence[int], item_bytes: int
 ) -> Cause | None:
-    """Rows that begin inside of sectors."""
-    block = len(worst.text.launched.block)
-    one, other = _place(worst, axes, 0), _place(worst, axes, 0, 1) if block > 1 else None
+    """Rows that begin inside of sectors, in an array of one axis: only there are they chosen."""
+    rows = len(axes) == 1 and len(worst.text.launched.block) > 1
+    one, other = _place(worst, axes, 0), _place(worst, axes, 0, 1) if rows else None
     if one is None or other is None:
         return None
     step = sum((b - a) * w for a, b, w in zip(one, other, weights, strict=True))

@@ -144,7 +144,7 @@ matmul_coarse_1d = KernelExercise(
     launch=Launch(("cdiv(N, 16)", "cdiv(M, 64)"), ("16", "16")),
     budget=Budget(
         {
-            "load A": "cdiv(N, 16) * tiles(M, K, 64, 16)",
+            "load A": "cdiv(N, 16) * tiles(M, K, 64, 8)",
             "load B": "cdiv(M, 64) * tiles(K, N, 16, 16)",
             "store C": "tiles(M, N, 64, 16)",
         },

@@ -387,6 +387,7 @@ repeat_multiply = KernelExercise(
         },
         "x times a to the power of k, and b added once": lambda x, a, b, k: {"y": x * a**k + b},
         "a product with a + b, where b is to be added": lambda x, a, b, k: {"y": x * (a + b) ** k},
+        "a and b exchanged": lambda x, a, b, k: _repeated(x, b, a, k),
     },
     cases=(
         case(N=1, k=1),

@@ -601,11 +601,13 @@ TILES = tile_rows(SHAPES)
 RAGGED, WHOLE_WAVES, LIMITS = range(len(SHAPES), len(SHAPES) + 3)
 _MORE = {RAGGED: {"M": 1000, "N": 5000}, WHOLE_WAVES: {"M": SMS * 128, "N": 15 * 4096}}
 #: Configurations that nobody compiled: the KB that a block costs beside its own makes five blocks
-#: four; an SM's shared memory is full to its last byte; warps are what an SM has too few of.
+#: four; an SM's shared memory is full to its last byte; warps are what an SM has too few of; three
+#: registers that nobody asked for make five blocks four.
 _OTHERS = (
     {"BM": 128, "BN": 16, "BK": 32, "WARPS": 4, "STAGES": 5, "REGISTERS": 64},
     {"BM": 64, "BN": 64, "BK": 32, "WARPS": 4, "STAGES": 7, "REGISTERS": 64},
     {"BM": 32, "BN": 64, "BK": 32, "WARPS": 8, "STAGES": 2, "REGISTERS": 24},
+    {"BM": 64, "BN": 64, "BK": 32, "WARPS": 4, "STAGES": 2, "REGISTERS": 101},
 )
 _FOR_ARITHMETIC = (
     *(row | {"SHAPE": number} | sizes for number, sizes in _MORE.items() for row in TILES[:40]),
@@ -691,6 +693,9 @@ tile_arithmetic = NumberExercise(
             _AN_SM,
             "programs",
             slips={
+                _AN_SM.replace("cdiv(REGISTERS, 8) * 8", "REGISTERS"): (
+                    "Registers come in groups of 8 a thread: round up."
+                ),
                 f"SHARED_OF_SM // ({_SHARED} + 1024)": "Registers are a limit, too.",
                 f"SHARED_OF_SM // ({_SHARED})": "Each block costs 1 KB more; and registers count.",
                 "REGISTERS_OF_SM // (REGISTERS * 32 * WARPS)": "Shared memory is a limit, too.",
@@ -730,7 +735,7 @@ tile_arithmetic = NumberExercise(
         case(SHAPE=1, CONFIGURATION=10),
         case(SHAPE=RAGGED, CONFIGURATION=34),
         case(SHAPE=WHOLE_WAVES, CONFIGURATION=34),
-        *(case(SHAPE=LIMITS, CONFIGURATION=number) for number in (1, 2, 3)),
+        *(case(SHAPE=LIMITS, CONFIGURATION=number) for number in (1, 2, 3, 4)),
     ),
 )
 

@@ -280,7 +280,7 @@ def item_of(owner: Any, index: Any) -> Any:
     if isinstance(owner, dict):
         tried(hash, bounded(index))
         if index not in owner:
-            raise NoValue(f"the dict has no {kind(index) if is_number(index) else repr(index)}")
+            raise NoValue(f"the dict has no key {index!r}")
         return owner[index]
     if not isinstance(owner, tuple | list | range):
         raise NoValue(f"{kind(owner)} has no items")

@@ -7,17 +7,22 @@ number that is enforced. Answers of numeric exercises are evaluated by the same 
 from __future__ import annotations
 
 import ast
+import math
 from collections import ChainMap
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
+
+import numpy as np
 
 from course.plain.arithmetic import CONSTANTS, FUNCTIONS, NoValue, is_number, tried
 from course.plain.evaluator import Evaluator, Ref
 
 Number = int | float | bool
 
-LARGEST_RESULT = 2.0**1000  # an answer that is larger than this is a slip, not a number
+#: An answer that is larger than this is a slip, not a number. A float holds it in any unit.
+LARGEST_RESULT = 2.0**900
+NOT_FINITE = "its value is not a finite number"
 #: Of all formulas of a cell: the longest of the course has some 300.
 MOST_STEPS = 40_000
 #: A formula knows the functions of `math` without their module, and the modules by these names.
@@ -79,8 +84,9 @@ class Formulas:
         text: str | ast.expr,
         names: Mapping[str, Number] | None = None,
         functions: Mapping[str, Callable[..., Number]] | None = None,
+        endless: bool = False,
     ) -> Number:
-        """See `evaluate`."""
+        """See `evaluate`; an `endless` one may be infinite."""
         formula = _Formula(ChainMap(dict(names or {}), dict(functions or {}), _KNOWN))
         formula.step_limit = min(formula.step_limit, max(0, MOST_STEPS - self.steps))
         try:
@@ -94,8 +100,11 @@ class Formulas:
             raise FormulaError("it is nested too deeply") from error
         finally:
             self.steps += formula.steps
+        if isinstance(result, np.generic):
+            result = result.item()
         if not is_number(result) or not abs(result) <= LARGEST_RESULT:
-            raise FormulaError("its value is not a finite number")
+            if not (endless and result in (math.inf, -math.inf)):
+                raise FormulaError(NOT_FINITE)
         return result
 
 

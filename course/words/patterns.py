@@ -25,6 +25,10 @@ PATTERNS: dict[str, tuple[str, str]] = {
         "Which lines of yours does `{flag}` change, and is each of them right for a tile in which "
         "some elements count and others do not?",
     ),
+    "flag_unasked": (
+        "It is right in every case in which `{flag}` is true, and wrong only where it is false.",
+        "Which lines of yours belong to `{flag}` alone, and does each of them ask for it?",
+    ),
     "bare_exponential": (
         "Some results are NaN or infinite, and line {exp} takes exp of numbers as they come: in "
         "float32 exp of 89 is infinite, and exp of -104 is 0.",
@@ -34,6 +38,11 @@ PATTERNS: dict[str, tuple[str, str]] = {
         "It is right in every case of float32 numbers: only cases of float16 are wrong.",
         "Which numbers on the way are float16, too? It holds nothing beyond 65,504 and 11 bits of "
         "each number: turn what is loaded into float32 before you compute.",
+    ),
+    "tf32_alone": (
+        "It is right in every case of float16 numbers: only cases of float32 are wrong.",
+        "`tl.dot` on line {line} takes float32 as TF32, with 11 of its 24 bits: "
+        '`input_precision="ieee"` keeps all of them.',
     ),
     "left_as_it_was": (
         "What is wrong still holds what it held before the launch.",

@@ -111,6 +111,12 @@ REFUSALS: dict[str, tuple[str, str]] = {
         "first `{name} = warpgroup_mma_wait(0, deps=({name},))`, then "
         "`{name} = warpgroup_mma(..., is_async=True)`.",
     ),
+    "tile_product_for_numbers": (
+        "This line is given a product that was ordered and may not have been made, and wants its "
+        "sums.",
+        "Wait for it first: of `total = warpgroup_mma(..., is_async=True)`, "
+        "`warpgroup_mma_wait(0, deps=(total,))` gives the sums.",
+    ),
     "tile_changes_constant": (
         "`{name}` is a constant before this loop, and a number of the run behind a turn of it: "
         "a number that the launch passes as 1 is a constant, and so is what a `static_range` "

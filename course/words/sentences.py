@@ -66,6 +66,10 @@ _ADMISSION = {
         "`{command}` is a command to the notebook, not Python: the grader cannot read this cell.",
         "Keep such commands out of this cell: put them in another one.",
     ),
+    "thousands": Words(
+        "A comma parts two entries: Python cannot read `{written}` as one number.",
+        "Write `{whole}`.",
+    ),
     "rejected_syntax": Words(
         "{construct} cannot stand in a kernel here.",
         "|Instead: {instead}.|",

@@ -425,10 +425,10 @@ TILE: dict[str, tuple[str, str]] = {
     "tile_race": (
         "Program {program} {doing} {array}[{index}], and {other} {other_doing} it|, on line "
         "{other_line}|. Nothing says which program comes first.|" + _PASSED + "|",
-        "Compare the offsets of the two programs: do they begin where `tl.program_id` says, and "
+        "Compare the offsets of the two programs: do they begin where `program_id` says, and "
         "lie a whole block apart? |Does the mask leave out columns from {columns} on, past the end "
         "of a row? In memory they are the next row's first. |Where several have to meet in one "
-        "element, add with `tl.atomic_add`, or in a second launch.",
+        "element, add with `atomic_add`, or in a second launch.",
     ),
     "tile_race_lanes": (
         "Program {program} stores two different values to {array}[{index}] with one tl.store. "

@@ -92,8 +92,10 @@ def test_what_the_cell_sets_line_by_line_is_followed(source):
     ],
 )
 def test_what_is_not_followed_leaves_a_name_without_a_number(loop):
-    verdict = check_number_source(waves, f"n = 79\n{loop}\n" + RIGHT.replace("79,", "n,"))
+    below = "\nm = n\n" + RIGHT.replace("79,", "m,")
+    verdict = check_number_source(waves, f"n = 79\n{loop}{below}")
     assert verdict.message_id == "number_not_arithmetic"
+    assert "'m' has no value here: line 2 is more than arithmetic" in verdict.message
 
 
 @pytest.mark.parametrize(
@@ -284,6 +286,35 @@ def test_an_order_that_takes_a_row_within_the_limit_passes_on_other_cases_too():
     worse = check_number_source(tiles, FORMULAS.replace('"time": BM', '"time": -BM'), other)
     assert (worse.outcome, worse.message_id) == (Outcome.WRONG_ANSWER, "badly_ranked")
     assert worse.entries[1].remark == "8 rows, 2.5 times"
+
+
+def test_a_comma_between_thousands_is_told_as_that():
+    verdict = check_number_source(waves, RIGHT.replace("79,", "20,224,"))
+    assert (verdict.message_id, verdict.line) == ("thousands", 1)
+    assert "`20,224`" in verdict.message
+    assert verdict.next_steps == ("Write `20224`.",)
+
+
+def test_an_order_may_put_rows_last_by_an_infinite_number_and_an_answer_is_none():
+    never = FORMULAS.replace('"time": BM', '"time": never if BM == 4 else BM')
+    assert check_number_source(tiles, "never = math.inf\n" + never).outcome is Outcome.PASS
+    verdict = check_number_source(tiles, FORMULAS.replace("8 * half", 'float("inf")'))
+    assert verdict.message_id == "number_not_arithmetic"
+    assert "not a finite number" in verdict.message
+
+
+@pytest.mark.parametrize("huge", ["10**300", "10**400", "2 << 10**5"])
+def test_a_number_that_is_too_large_for_a_float_in_another_unit_is_no_answer(huge, monkeypatch):
+    source = RIGHT.replace("79,", f"{huge},")
+    assert check_number_source(waves, source).message_id == "number_not_arithmetic"
+    monkeypatch.setattr("course.check.answers.assigning_cell", lambda name: source)
+    passed = {"blocks": eval(huge), "threads": 79 * 256, "share": 0.99}  # of the line above
+    assert check_numbers(waves, passed).message_id == "number_not_arithmetic"
+
+
+def test_a_number_of_numpy_is_held_to_the_largest_without_a_warning(recwarn):
+    verdict = check_number_source(tiles, FORMULAS.replace("8 * half", "np.float32(8) * half"))
+    assert (verdict.outcome, len(recwarn)) == (Outcome.PASS, 0)
 
 
 def test_a_formula_does_not_see_what_is_no_column():

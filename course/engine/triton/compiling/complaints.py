@@ -131,6 +131,8 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
     (r"'shared_memory_descriptor\w*' object has no attribute", "tile_buffer_for_a_pointer"),
     (r"to be a tensor, but got a <class '[\w.]*(?P<place>tensor|shared)_memory_descriptor'>",
      "tile_place_for_numbers"),
+    (r"to be a tensor, but got a <class '[\w.]*warpgroup_mma_accumulator'>",
+     "tile_product_for_numbers"),
     (r"'math\.(?P<name>\w+)' op operand #0 must be floating-point-like, but got '(?P<got>\w+)'",
      "tile_not_a_float"),
     (r"Input shapes should have M >= (?P<rows>\d+), N >= (?P<columns>\d+) and K >= (?P<steps>\d+)",

@@ -27,7 +27,7 @@ from course.engine.triton.running.distinct import distinct_sectors
 from course.engine.triton.running.hints import require_aligned
 from course.engine.triton.running.sites import Access, Asked, Listener, SiteMeter, Uncounted
 from course.engine.triton.running.values import broadcast, item_bytes
-from course.engine.triton.running.warp_races import owners_of
+from course.engine.triton.running.warp_races import FIRST_WARP, owners_of
 from course.plain.sectors import SECTOR_BYTES, SECTOR_SHIFT
 
 #: Above the number of a sector.
@@ -274,6 +274,8 @@ class CompiledMeter(SiteMeter):
 
     def owners(self, operation: Operation) -> np.ndarray | None:
         layout = self._layouts[operation.number]
+        if operation.operand_types[0].kind != "tensor":
+            return FIRST_WARP
         return None if layout is None else owners_of(layout)
 
     def at_once(self, operation: Operation) -> tuple[int, int] | None:

@@ -29,7 +29,7 @@ from course.engine.triton.running.values import (
     item_bytes,
     numpy_type,
 )
-from course.engine.triton.running.warp_races import Warps
+from course.engine.triton.running.warp_races import FIRST_WARP, Warps
 
 #: Two runs' results that differ by more than this part of the largest are not the same.
 ORDER_MATTERS = 0.02
@@ -136,7 +136,7 @@ class Memory:
                     self._history(view).load(access, places, dtype.itemsize)
                     if self.warps is not None and owners is not None:
                         lanes = self._lanes(places, owners, active)
-                        self.warps.load(view, *lanes, dtype.itemsize)
+                        self.warps.load(view, *lanes, dtype.itemsize, owners is FIRST_WARP)
                 else:
                     view.allocation.unseen = True
                 found = decoded(view.allocation.as_type(dtype).take(places), pointer.scalar)

@@ -33,6 +33,8 @@ _LOOPS = ("scf.for", "scf.while", "cf.br", "cf.cond_br")
 #: A stamp is an epoch and, in its lowest bits, a warp; of several it is all of them.
 _BITS = 6
 _SEVERAL = (1 << _BITS) - 1
+#: Of a lone number: every warp loads it, and what comes of it the first one stores.
+FIRST_WARP = np.zeros((), np.int32)
 
 
 def parts_threads(operation: Operation) -> bool:
@@ -91,12 +93,23 @@ class Warps:
         return self._goes_back or view.allocation.number in self._mixed
 
     def load(
-        self, view: View, places: np.ndarray, owners: np.ndarray, programs: np.ndarray, size: int
+        self,
+        view: View,
+        places: np.ndarray,
+        owners: np.ndarray,
+        programs: np.ndarray,
+        size: int,
+        lone: bool = False,
     ) -> None:
-        """Elements of `size` bytes, by number, are loaded by these warps of these programs."""
+        """Elements of `size` bytes, by number, are loaded by these warps of these programs.
+
+        A lone number's load is not held against a store behind it: honest kernels begin with one.
+        """
         stamps = self._now + owners
         self._require("loads", "stores to", view, places, stamps, programs, size)
         self._mixed.add(view.allocation.number)
+        if lone:
+            return
         loaded = self._of("loads", view, size)
         before = loaded[places]
         again = places[(before >= self._now) & (before != stamps)]

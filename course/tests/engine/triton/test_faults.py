@@ -691,6 +691,15 @@ def halves(x, between, out, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def one_of_a_block(x, between, out, BLOCK: tl.constexpr, BARRIER: tl.constexpr):
+    i, own = tl.arange(0, BLOCK), tl.load(between + BLOCK - 1)
+    tl.store(between + i, tl.load(x + i))
+    if BARRIER:
+        tl.debug_barrier()
+    tl.store(out, tl.load(between + BLOCK - 1) + own)
+
+
+@triton.jit
 def own_elements(x, between, out, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)
     for _ in range(3):
@@ -722,6 +731,7 @@ def passed_on():
     ("kernel", "constants", "line", "words"),
     [
         (turned, {"BARRIER": False}, 5, r"Warp \d of program 0 loads between\[\d+\], and warp \d "),
+        (one_of_a_block, {"BARRIER": False}, 5, r"Warp 0 of .* loads between\[255\], and warp 3 "),
         (halves, {}, 4, r"Warp \d of program 0 loads between\[\d+\], and warp \d stores to it"),
         (sums_so_far, {}, 4, r"Warp \d of program 0 stores to out\[\d+\], and .* it, on line \d"),
     ],
@@ -735,7 +745,8 @@ def test_nothing_but_a_barrier_orders_the_warps_of_a_program(kernel, constants, 
 
 
 @pytest.mark.parametrize(
-    ("kernel", "constants"), [(turned, {"BARRIER": True}), (own_elements, {})]
-)  # fmt: skip
+    ("kernel", "constants"),
+    [(turned, {"BARRIER": True}), (one_of_a_block, {"BARRIER": True}), (own_elements, {})],
+)
 def test_warps_that_a_barrier_orders_and_elements_of_one_warp_are_fine(kernel, constants):
     launch(kernel, passed_on(), (1,), {"BLOCK": 256, **constants})

@@ -175,3 +175,13 @@ def test_sums_and_a_product_under_way_are_two_kinds_of_value():
         "is now <class 'gluon.language.nvidia.hopper.warpgroup_mma_accumulator'>"
     )
     assert refusal(said) == ("tile_product_under_way", {"name": "total"})
+
+
+def test_a_product_under_way_is_no_block_of_numbers():
+    from course.engine.triton.compiling.complaints import refusal
+
+    said = (
+        "expected 'value' to be a tensor, but got a "
+        "<class 'gluon.language.nvidia.hopper.warpgroup_mma_accumulator'>"
+    )
+    assert refusal(said) == ("tile_product_for_numbers", {})

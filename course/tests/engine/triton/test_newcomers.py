@@ -144,8 +144,8 @@ ATTEMPTS = {
         "tile to tile",
     ),
     "no step in a loop": (
-        SOFTMAX, "range(0, N, BLOCK)", "range(0, N)", 16,
-        "in turn 1250 of the 1500 of this loop", "`for start in range(0, N, BLOCK)`",
+        SOFTMAX, "range(0, N, BLOCK)", "range(0, N)", 20,
+        "The loop on line 12 counts `start` up by 1", "from the first element of one turn",
     ),
     "a while without a step": (
         SOFTMAX, "    total = 0.0\n",
