@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Iterable
 from functools import cached_property
@@ -21,7 +22,8 @@ from course.engine.triton.compiling.compiler import written_for
 from course.engine.triton.compiling.findings import makes_descriptors
 from course.engine.triton.compiling.functions import base_function
 from course.engine.triton.compiling.specialisation import source_of
-from course.engine.triton.passed import Reachable
+from course.engine.triton.entry import extent
+from course.engine.triton.passed import Reachable, bound
 from course.engine.triton.running.space import Space
 from course.notebook import numba_launches, triton_launches
 from course.notebook.numba_launches import Configured
@@ -154,15 +156,18 @@ class Handle:
         """Bytes that a thread keeps in memory for want of registers."""
         return self._resources.spill_bytes
 
-    def ask_for_memory(self) -> None:
+    def ask_for_memory(self, grid: Any) -> None:
         """As Triton's driver does before a launch that makes tensor maps: none is there but what
-        the program allocates. A branch that the compiler leaves out makes none.
+        the program allocates, for all its programs and the default stream. A branch that the
+        compiler leaves out makes none.
         """
         if self._target >= _OF_TENSOR_MAPS and makes_descriptors(base_function(self._kernel)):
             self.compile()
-            asked = self.metadata.global_scratch_size, self.metadata.global_scratch_align
-            if asked[0]:
-                _allocation._allocator.get()(*asked, None)
+            made = self.metadata
+            if made.global_scratch_size:
+                given = bound(base_function(self._kernel), self._args, self._named)
+                size = math.prod(extent(grid, given)) * made.num_ctas * made.global_scratch_size
+                _allocation._allocator.get()(size, made.global_scratch_align, 0)
 
     def _init_handles(self) -> None:
         """On a GPU the kernel is loaded here."""
@@ -243,7 +248,7 @@ def started(target: int, bounds: str, unwritten: str, found: Findings) -> None:
 
             def launch() -> None:
                 with mode.resumed():
-                    handle.ask_for_memory()
+                    handle.ask_for_memory(grid)
                 on_engine(self, *args, grid=grid, warmup=False, **named)
 
             found.launch(launch, function, passed)

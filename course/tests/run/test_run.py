@@ -209,17 +209,18 @@ def test_descriptors_want_an_allocator_where_triton_wants_one(
 ):
     lines = ["import torch, triton", "import triton.language as tl", "@triton.jit"]
     lines += ["def zero(x, MAKES: tl.constexpr):", "    zeros = tl.zeros((64,), tl.float32)"]
-    lines += ["    if MAKES:", "        d = tl.make_tensor_descriptor(x, [64], [1], [64])"]
-    lines += ["        d.store([0], zeros)"]
-    lines += ["    else:", "        tl.store(x + tl.arange(0, 64), zeros)"]
+    lines += ["    if MAKES:", "        d = tl.make_tensor_descriptor(x, [192], [1], [64])"]
+    lines += ["        d.store([64 * tl.program_id(0)], zeros)", "    else:"]
+    lines += ["        tl.store(x + 64 * tl.program_id(0) + tl.arange(0, 64), zeros)"]
     if sets:
-        memory = "torch.empty(size, dtype=torch.int8, device='cuda')"
+        memory = "print(size, stream) or torch.empty(size, dtype=torch.int8, device='cuda')"
         lines += [f"triton.set_allocator(lambda size, alignment, stream: {memory})"]
-    lines += ["x = torch.ones(64, device='cuda')", f"zero[(1,)](x, {makes})"]
+    lines += ["x = torch.ones(192, device='cuda')", f"zero[lambda made: (3,)](x, {makes})"]
     (tmp_path / "program.py").write_text("\n".join([*lines, "print(float(x.sum()))"]))
     done = ran("--target", target, "program.py", folder=tmp_path)
     assert done.returncode == status, done.stderr
     assert ("no allocator was set" in done.stderr) == (status == 2)
+    assert ("384 0" in done.stdout) == bool(sets and makes and target == "sm_90")
     assert ("0.0" in done.stdout) == (status == 0)
 
 
