@@ -50,9 +50,9 @@ _EMPTY = "no_notebook"
 _NOTHING = (_EMPTY, "link")
 #: Files that a sentence names.
 _NAMED = 5
-_SUBMITTED = "submitted"
+SUBMITTED = "submitted"
 #: In the place of a folder that holds one of these it is taken: nbgrader's, and its exchange's.
-_CLASS_FOLDERS = (_SUBMITTED, "inbound")
+_CLASS_FOLDERS = (SUBMITTED, "inbound")
 #: Folders that a zip may have around an LMS's, and what LMSs themselves call one.
 _WRAPPED = 4
 _LMS_FOLDER = re.compile(r"assignment_\d+_export|.+-submissions")
@@ -332,7 +332,7 @@ def _of_folders(root: Path, stem: str | None, problems: list[str]) -> Iterator[S
             students += [f for f in folders if f not in lessons_here]
         level = below
     empty = []
-    any_there = root.name == _SUBMITTED
+    any_there = root.name == SUBMITTED
     for folder in students:
         taken = _of_folder(folder, clean(folder.name), stem, problems)
         there = [s for s in taken if s.fault is None or s.fault.message_id not in _NOTHING]
@@ -442,7 +442,7 @@ def _student_above(folder: Path) -> str | None:
     A student may have handed in a folder of that name, too.
     """
     parts = _absolute(folder).parts
-    below = parts[parts.index(_SUBMITTED) + 1 :] if _SUBMITTED in parts else ()
+    below = parts[parts.index(SUBMITTED) + 1 :] if SUBMITTED in parts else ()
     return clean(below[0]) if below else None
 
 

@@ -337,6 +337,23 @@ def test_who_is_on_the_roster_is_in_the_gradebook_without_any_work(desk: Desk) -
         assert [student.id for student in book.students] == ["altair", "vega"]
 
 
+def test_whom_the_roster_calls_otherwise_is_late_and_gets_feedback_by_the_exchange(
+    desk: Desk,
+) -> None:
+    desk.hand_in("jd")
+    put(desk.root / "submitted" / "jd" / LESSON / "submission_secret.txt", b"secret")
+    # what a student put into the own folder tells no time
+    put(desk.root / "submitted" / "jd" / LESSON / "x" / LESSON / "timestamp.txt", b"2026-10-01")
+    roster = put(desk.root / "roster.csv", b'student,login\n"Doe, Jane",jd\n')
+    assert desk.grade("--roster", roster) == grade.DONE
+    with Gradebook(desk.url) as book:
+        [one] = book.find_assignment(LESSON).submissions
+        assert (one.student.id, one.late_submission_penalty) == ("Doe, Jane", 0.8)
+    desk.step(GenerateFeedback)
+    folder = desk.root / "feedback" / "Doe, Jane" / LESSON
+    assert (folder / "submission_secret.txt").read_text() == "secret"
+
+
 def test_the_last_word_is_what_lateness_took(
     desk: Desk, capsys: pytest.CaptureFixture[str]
 ) -> None:
