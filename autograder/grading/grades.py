@@ -384,8 +384,8 @@ def _left_out(points: Points, roster: Roster | None) -> list[str]:
         )
     if waiting:
         said.append(
-            f"No grade, since a written answer has no mark yet: {few(waiting, _NAMED)}. The "
-            "formgrader, Manual Grading, lists what waits."
+            "No grade, since a written answer has no mark yet, or one to be looked at again after "
+            f"a regrade: {few(waiting, _NAMED)}. The formgrader, Manual Grading, lists what waits."
         )
     if differing:
         said.append(

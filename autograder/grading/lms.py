@@ -163,7 +163,7 @@ def _submitters(submission: Any) -> Iterable[Named]:
     """The people of one submission: several where a group handed it in."""
     told = submission if isinstance(submission, dict) else {}
     submitters = told.get(":submitters")
-    when = clean(str(told.get(":created_at") or ""))
+    when = clean(str(told[":created_at"])) if told.get(":created_at") else ""
     for person in submitters if isinstance(submitters, list) else ():
         if not isinstance(person, dict):
             continue

@@ -1188,6 +1188,14 @@ def test_the_command_for_held_work_names_what_it_needs_and_no_secret(
     told = " ".join("".join(capsys.readouterr()).split())
     assert f"--student vega --lesson {LESSON} --out {out}, with the same --seed (or " in told
     assert secret not in told
+    assert "two students of one name" not in told.lower()
+    for n in (1, 2):
+        put(tmp_path / f"twins/Jane Doe_{n}_assignsubmission_file_/{LESSON}.ipynb", solved())
+    assert run(tmp_path / "twins", "--out", out, "--seed", secret) != grade.DONE
+    said = " ".join(capsys.readouterr().err.split())
+    assert said.endswith(
+        "Two students of one name are told apart by a --roster with the LMS's numbers."
+    )
 
 
 def test_what_does_not_count_any_more_is_in_no_sum(

@@ -286,7 +286,7 @@ def test_a_mark_that_is_missing_is_looked_for_where_it_is_given(
     capsys.readouterr()
     assert desk.exported()["deneb"][LESSON] == ""
     said = capsys.readouterr().err
-    assert "since a written answer has no mark yet: deneb 01_threads. The formgrader" in said
+    assert "looked at again after a regrade: deneb 01_threads. The formgrader" in said
     assert "`grade` again" not in said
 
 

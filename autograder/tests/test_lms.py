@@ -1,6 +1,7 @@
 """What an LMS gives out, and what is made of it: whose each notebook is, and which one counts."""
 
 import io
+import re
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -141,6 +142,10 @@ def test_late_marks_and_times_are_kept(tmp_path: Path) -> None:
         "2026-11-02 10:00:00.123456789 Z",
         "2026-11-02 11:00:00 +0100",
     }
+    name = "assignment_9_export/submission_metadata.yml"
+    untold = re.sub("created_at: .*", "created_at:", GRADESCOPE[name])
+    scope = find([as_folder(tmp_path / "untold", {**GRADESCOPE, name: untold})]).submissions
+    assert {s.marks()["handed_in"] for s in scope} == {""}
 
 
 def test_what_is_handed_in_again_is_said(tmp_path: Path) -> None:
