@@ -117,8 +117,31 @@ def find(
                 except FormError as error:
                     found.problems.append(str(error))
                     continue
-            _add(_refused(refused, whose, stem, taken), found, seen, path, given)
+            taken = _refused(refused, whose, stem, taken)
+            if root is not given:
+                taken = _named_by_zip(given, root, taken)
+            _add(taken, found, seen, path, given, of_class=not whole)
+    return _without_own(found, unpack_to)
+
+
+def _without_own(found: Found, unpack_to: Path | None) -> Found:
+    """Without what lies in the run's own folder, which `grade .` finds, too: nobody's work."""
+    if unpack_to is not None:
+        own = _absolute(unpack_to.parent)
+        found.submissions = [
+            one
+            for one in found.submissions
+            if not _absolute(one.path).is_relative_to(own)
+            or (one.root is not None and _absolute(one.root).is_relative_to(own))
+        ]
     return found
+
+
+def _named_by_zip(archive: Path, folder: Path, taken: Iterable[Submission]) -> Iterator[Submission]:
+    """Where no name in a zip says whose it is, the zip's own name does, as a file's would."""
+    for one in taken:
+        unnamed = one.student in (folder.name, folder.parent.name)
+        yield replace(one, student=_claimed(archive)) if unnamed else one
 
 
 def _unpacked(
@@ -172,16 +195,19 @@ def _add(
     seen: set[tuple[Path, str]],
     root: Path,
     given: Path,
+    of_class: bool = False,
 ) -> None:
-    empty = True
+    empty, by_lms = True, False
     for submission in taken:
-        empty = False
+        empty, by_lms = False, by_lms or submission.account is not None
         where = _absolute(submission.path), submission.student
         if where not in seen or submission.fault is not None:
             seen.add(where)
             found.submissions.append(replace(submission, root=root))
     if empty:
         found.problems.append(f"{given} holds no notebook (*{SUFFIX}).{_zips(root, given)}")
+    elif of_class and not by_lms and (zips := _zips(root, given)):
+        found.problems.append(f"{given}: its notebooks and folders are graded.{zips}")
 
 
 def _zips(root: Path, given: Path) -> str:

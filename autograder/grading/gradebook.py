@@ -175,7 +175,7 @@ def other_points(
         yield (
             f"In the gradebook cells of {notebook} are worth something else than [points] and the "
             f"lesson say, and no score is above its cell's: {few(others, _NAMED)}. Run "
-            f"`python -m autograder build` (--private DIR: with your folder) and {makes}, then this "
+            f"`python -m autograder build` (--private DIR: your folder) and {makes}, then this "
             "again: marks stay."
         )
 
