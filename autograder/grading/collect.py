@@ -429,7 +429,7 @@ def _of_folder(
     if folder.is_symlink():
         return [Submission(student, "", None, folder, Fault("link", file=name))]
     found = tree(folder, name)
-    problems += found.unread
+    problems += [f"{error.filename} cannot be read: {error.strerror}." for error in found.unread]
     notebooks = [path for path in found.notebooks if not has_no_exercises(path.stem)]
     fault = found.fault
     if fault is None and notebooks:

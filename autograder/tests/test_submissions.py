@@ -125,7 +125,8 @@ def test_a_folder_that_cannot_be_read_is_named_and_the_others_taken(
 
     monkeypatch.setattr(os, "scandir", refuse)
     found = find([tmp_path])
-    assert "vega" in {s.student for s in found.submissions if s.fault is None}
+    faults = {s.student: s.fault and s.fault.message_id for s in found.submissions}
+    assert faults == {"vega": None, "rigel": "unreadable"}, "and not called empty"
     assert any("rigel cannot be read: Permission denied." in p for p in found.problems)
 
 
