@@ -271,11 +271,15 @@ def test_points_that_changed_in_mid_term_are_said_with_the_commands_that_mend_it
     assert desk.grade() == grade.NOT_ALL
     said = capsys.readouterr().err
     assert f"{WRITTEN} (2 there, 3); {EXERCISES[0]} (4 there, 8)." in said
-    assert "`python -m autograder build` and `nbgrader generate_assignment 01_threads" in said
+    assert "`python -m autograder build` (--private DIR: your folder) and `nbgrader " in said
     desk.enter()
     assert desk.grade() == grade.DONE
     desk.mark("deneb", 1.5)
     assert desk.exported()["deneb"][LESSON] == "9.5"
+    desk.settings(f'unit = "two-week"\n{more}')
+    capsys.readouterr()
+    assert desk.grade() == grade.NOT_ALL
+    assert f"{EXERCISES[1]} (4 there, 0)" in capsys.readouterr().err
 
 
 def test_a_mark_that_is_missing_is_looked_for_where_it_is_given(
