@@ -246,8 +246,9 @@ def _whose(sheet: Worksheet, points: Mapping[str, object], roster: Roster | None
     found: dict[str, list[int]] = {}
     for number, row in enumerate(sheet.rows[1:], start=1):
         fields = {kind: clean(_plain(row[place])) for kind, place in places.items()}
-        fields["participant"] = fields["participant"].split()[-1]
         student = by_name.get(look_alike(fields["name"]))
+        student = student or by_name.get(look_alike(fields["participant"]))
+        fields["participant"] = fields["participant"].split()[-1]
         if roster is not None:
             account = Account(tuple(fields.items()))
             one = Submission(fields["name"], "", None, sheet.path, account=account)
