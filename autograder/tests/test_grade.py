@@ -1006,10 +1006,10 @@ def test_a_zip_that_is_none_does_not_stop_the_others(
 
 def test_a_bad_roster_grades_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     put(tmp_path / "in/vega_01_threads.ipynb", solved())
-    roster = put(tmp_path / "roster.csv", b"student;name\nvega;Vega\n")
+    roster = put(tmp_path / "roster.csv", b"id;name\nvega;Vega\n")
     said = run(tmp_path / "in", "--out", tmp_path / "out", "--roster", roster)
     assert said == grade.CANNOT
-    assert "semicolons between its columns" in capsys.readouterr().err
+    assert "has no such header" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 
