@@ -288,10 +288,10 @@ def _scaled(most: float | None, worth: float) -> Iterator[str]:
 
 def _untouched(sheet: Worksheet, whose: Mapping[int, str]) -> Iterator[str]:
     place = sheet.column("full name")
-    place = _NAME if place is None else place
+    shown = (_IDENTIFIER, _NAME) if place is None else (place,)
     rows = [row for number, row in enumerate(sheet.rows) if number and number not in whose]
     if rows:
-        named = few([clean(_plain(row[place])) for row in rows], _NAMED)
+        named = few([" ".join(clean(_plain(row[at])) for at in shown) for row in rows], _NAMED)
         yield f"On the worksheet and without a grade here, left as they were: {named}."
 
 
