@@ -128,8 +128,9 @@ def _unpacked(packed: zipfile.ZipFile, folder: Path, archive: str) -> Unpacked:
         )
     unsafe: dict[str, str] = {}
     wanted: list[_Member] = []
-    for member in members:
-        name = _name(member)
+    for name, member in ((_name(one), one) for one in members):
+        if not name:  # the folder itself
+            continue
         why = "" if is_hidden(PurePosixPath(name).name) else _unsafe(name)
         if why:
             unsafe[clean(name, 120)] = why
@@ -150,8 +151,9 @@ def _name(member: zipfile.ZipInfo) -> str:
     if not member.flag_bits & _UTF8:
         with contextlib.suppress(UnicodeError):  # else an old tool's: read as the format says
             name = name.encode("cp437").decode()
-    # tools of Windows part folders with a backslash
-    return unicodedata.normalize("NFC", name.replace("\\", "/"))
+    # tools of Windows part folders with a backslash, and others begin each name with `./`
+    parts = unicodedata.normalize("NFC", name.replace("\\", "/")).split("/")
+    return "/".join(part for part in parts if part != ".")
 
 
 def _unsafe(name: str) -> str:

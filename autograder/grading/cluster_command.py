@@ -60,7 +60,10 @@ def main(args: argparse.Namespace) -> int:
     except ModuleNotFoundError as error:
         print(f"A cluster needs the package {error.name}: {INSTALL}", file=sys.stderr)
         return 2
-    except (JudgeError, walls.NoWallError, OSError) as error:
+    except OSError as error:
+        print(f"{error.filename}: {error.strerror}. Choose another folder.", file=sys.stderr)
+        return 2
+    except (JudgeError, walls.NoWallError) as error:
         print(error, file=sys.stderr)
         return 2
     return _become(words, args.tls)
@@ -86,7 +89,11 @@ def _certificates(folder: Path) -> int:
     from distributed.security import Security
 
     if any((folder / name).exists() for name in (CERTIFICATE, KEY)):
-        print(f"{folder} has certificates already, and they are left.", file=sys.stderr)
+        print(
+            f"{folder} has {CERTIFICATE} or {KEY} already, and it is left. Where one of them is "
+            "lost, remove the other, make both anew, and copy them to every machine.",
+            file=sys.stderr,
+        )
         return 2
     made = Security.temporary()
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)

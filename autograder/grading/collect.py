@@ -50,9 +50,9 @@ _EMPTY = "no_notebook"
 _NOTHING = (_EMPTY, "link")
 #: Files that a sentence names.
 _NAMED = 5
-_SUBMITTED = "submitted"
+SUBMITTED = "submitted"
 #: In the place of a folder that holds one of these it is taken: nbgrader's, and its exchange's.
-_CLASS_FOLDERS = (_SUBMITTED, "inbound")
+_CLASS_FOLDERS = (SUBMITTED, "inbound")
 #: Folders that a zip may have around an LMS's, and what LMSs themselves call one.
 _WRAPPED = 4
 _LMS_FOLDER = re.compile(r"assignment_\d+_export|.+-submissions")
@@ -117,8 +117,31 @@ def find(
                 except FormError as error:
                     found.problems.append(str(error))
                     continue
-            _add(_refused(refused, whose, stem, taken), found, seen, path, given)
+            taken = _refused(refused, whose, stem, taken)
+            if root is not given:
+                taken = _named_by_zip(given, root, taken)
+            _add(taken, found, seen, path, given, of_class=not whole)
+    return _without_own(found, unpack_to)
+
+
+def _without_own(found: Found, unpack_to: Path | None) -> Found:
+    """Without what lies in the run's own folder, which `grade .` finds, too: nobody's work."""
+    if unpack_to is not None:
+        own = _absolute(unpack_to.parent)
+        found.submissions = [
+            one
+            for one in found.submissions
+            if not _absolute(one.path).is_relative_to(own)
+            or (one.root is not None and _absolute(one.root).is_relative_to(own))
+        ]
     return found
+
+
+def _named_by_zip(archive: Path, folder: Path, taken: Iterable[Submission]) -> Iterator[Submission]:
+    """Where no name in a zip says whose it is, the zip's own name does, as a file's would."""
+    for one in taken:
+        unnamed = one.student in (folder.name, folder.parent.name)
+        yield replace(one, student=_claimed(archive)) if unnamed else one
 
 
 def _unpacked(
@@ -172,16 +195,19 @@ def _add(
     seen: set[tuple[Path, str]],
     root: Path,
     given: Path,
+    of_class: bool = False,
 ) -> None:
-    empty = True
+    empty, by_lms = True, False
     for submission in taken:
-        empty = False
+        empty, by_lms = False, by_lms or submission.account is not None
         where = _absolute(submission.path), submission.student
         if where not in seen or submission.fault is not None:
             seen.add(where)
             found.submissions.append(replace(submission, root=root))
     if empty:
         found.problems.append(f"{given} holds no notebook (*{SUFFIX}).{_zips(root, given)}")
+    elif of_class and not by_lms and (zips := _zips(root, given)):
+        found.problems.append(f"{given}: its notebooks and folders are graded.{zips}")
 
 
 def _zips(root: Path, given: Path) -> str:
@@ -332,7 +358,7 @@ def _of_folders(root: Path, stem: str | None, problems: list[str]) -> Iterator[S
             students += [f for f in folders if f not in lessons_here]
         level = below
     empty = []
-    any_there = root.name == _SUBMITTED
+    any_there = root.name == SUBMITTED
     for folder in students:
         taken = _of_folder(folder, clean(folder.name), stem, problems)
         there = [s for s in taken if s.fault is None or s.fault.message_id not in _NOTHING]
@@ -403,7 +429,7 @@ def _of_folder(
     if folder.is_symlink():
         return [Submission(student, "", None, folder, Fault("link", file=name))]
     found = tree(folder, name)
-    problems += found.unread
+    problems += [f"{error.filename} cannot be read: {error.strerror}." for error in found.unread]
     notebooks = [path for path in found.notebooks if not has_no_exercises(path.stem)]
     fault = found.fault
     if fault is None and notebooks:
@@ -442,7 +468,7 @@ def _student_above(folder: Path) -> str | None:
     A student may have handed in a folder of that name, too.
     """
     parts = _absolute(folder).parts
-    below = parts[parts.index(_SUBMITTED) + 1 :] if _SUBMITTED in parts else ()
+    below = parts[parts.index(SUBMITTED) + 1 :] if SUBMITTED in parts else ()
     return clean(below[0]) if below else None
 
 

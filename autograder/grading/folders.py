@@ -31,14 +31,14 @@ class Tree:
 
     Attributes:
         fault: why the folder as a whole is not graded.
-        unread: sentences on folders in it that cannot be read.
+        unread: what the system said of folders in it that cannot be read.
     """
 
     notebooks: list[Path] = field(default_factory=list)
     files: list[Path] = field(default_factory=list)
     folders: list[Path] = field(default_factory=list)
     fault: Fault | None = None
-    unread: list[str] = field(default_factory=list)
+    unread: list[OSError] = field(default_factory=list)
 
 
 def tree(folder: Path, name: str) -> Tree:
@@ -61,6 +61,8 @@ def tree(folder: Path, name: str) -> Tree:
         level = sorted(below)
     if level:
         found.fault = Fault("folders_too_deep", folder=name, limit=DEEPEST)
+    elif found.unread and not found.notebooks:  # who knows what it holds?
+        found.fault = Fault("unreadable", file=name, detail=found.unread[0].strerror)
     for paths in (found.notebooks, found.files, found.folders):
         paths.sort()
     return found
@@ -84,12 +86,12 @@ def is_notebook(name: str) -> bool:
     return name.lower().endswith(SUFFIX)
 
 
-def _entries(folder: Path, unread: list[str]) -> Iterator[os.DirEntry[str]]:
+def _entries(folder: Path, unread: list[OSError]) -> Iterator[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as entries:
             yield from entries
     except OSError as error:
-        unread.append(f"{folder} cannot be read: {error.strerror}.")
+        unread.append(error)
 
 
 def _take(entry: os.DirEntry[str], path: Path, found: Tree, below: list[Path]) -> None:

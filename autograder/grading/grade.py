@@ -414,10 +414,11 @@ def _held(submissions: Sequence[Submission], options: str) -> Iterator[str]:
         if one.rivals and one.fault is not None:
             first, *others = (shlex.quote(str(path)) for path in one.rivals[:_NAMED])
             lesson = f" --lesson {one.notebook}" if one.stem else ""
+            apart = " Two students of one name are told apart by a --roster with the LMS's numbers."
             yield (
                 f"Held: {one.fault.sentence} Look at them, and grade the one that is theirs: "
                 f"python -m autograder grade {first} --student {shlex.quote(one.student)}{lesson} "
-                f"{options} (or {', '.join(others)} in its place)."
+                f"{options} (or {', '.join(others)} in its place).{apart if one.account else ''}"
             )
 
 

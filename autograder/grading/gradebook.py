@@ -23,6 +23,8 @@ from autograder.grading.opened import (
 from autograder.grading.submissions import Submission
 from autograder.judge import overlay
 from autograder.judge.judge import Graded
+from autograder.lessons.catalogue import stem_of_notebook
+from course import exercises
 from course.plain.text import counted
 
 CHECK_SUFFIX = "_check"
@@ -164,7 +166,9 @@ def other_points(
 ) -> Iterable[str]:
     """A sentence where cells are worth something else than by the verdicts and the settings."""
     worth = {row.exercise + CHECK_SUFFIX: float(row.max_points) for row in rows}
-    told = {**overlay.active().points, **worth}
+    stem = stem_of_notebook(notebook)
+    whole = [name + CHECK_SUFFIX for name in exercises.lesson(stem)] if stem else []
+    told = {**dict.fromkeys(whole, 0.0), **overlay.active().points, **worth}
     cells = book.find_notebook(notebook, assignment).grade_cells
     others = [
         f"{cell.name.removesuffix(CHECK_SUFFIX)} ({cell.max_score:g} there, {told[cell.name]:g})"
@@ -175,7 +179,8 @@ def other_points(
         yield (
             f"In the gradebook cells of {notebook} are worth something else than [points] and the "
             f"lesson say, and no score is above its cell's: {few(others, _NAMED)}. Run "
-            f"`python -m autograder build` and {makes}, then this again: marks stay."
+            f"`python -m autograder build` (--private DIR: your folder) and {makes}, then this "
+            "again: marks stay."
         )
 
 

@@ -125,6 +125,11 @@ def main(args: argparse.Namespace) -> int:
     try:
         if args.anonymous and args.format != "students":
             raise GradesError("An LMS goes by names: --anonymous is for `grades students`.")
+        if args.fill is None and (args.lesson or args.grade_column or args.feedback_column):
+            raise GradesError(
+                "--lesson and the columns' names say how to fill a worksheet: they go with --fill "
+                "FILE. Without it the file has every lesson."
+            )
         roster = args.roster and read_roster(args.roster)
         rows = store_of(args.grades).all()
         points = totals(rows)
@@ -151,7 +156,7 @@ def main(args: argparse.Namespace) -> int:
     students = len(roster.students if roster else points.by_student)
     print(f"{to}: {counted(students, 'student')}, {counted(len(points.worth), 'lesson')}.")
     problems = _left_out(points, roster)
-    notes = _canvas_shares(points, roster) if args.format == "canvas" and roster else []
+    notes = _canvas_notes(points, roster) if args.format == "canvas" and roster else []
     for sentence in (*notes, *problems):
         print(sentence, file=sys.stderr)
     return 1 if problems else 0
@@ -306,9 +311,15 @@ def _canvas_most(points: Points, roster: Roster, lesson: str) -> float:
     return most if math.isfinite(most) and most > 0 else points.worth[lesson]
 
 
-def _canvas_shares(points: Points, roster: Roster) -> list[str]:
-    """Sentences on assignments that are worth something else in Canvas."""
-    return [
+def _canvas_notes(points: Points, roster: Roster) -> list[str]:
+    """Sentences on lessons that several of Canvas's assignments name, or that are worth else."""
+    several = [
+        f"{lesson} is what {len(names)} of Canvas's assignments name ({few(names, _NAMED)}): a new "
+        "one is made. Where one of these is meant, rename the others, and export again."
+        for lesson in points.worth
+        if len(names := _assignments(lesson, roster.header)) > 1
+    ]
+    return several + [
         f"{lesson} is worth {worth:g} points and {most:g} in Canvas: grades are written as a "
         f"share of {most:g}."
         for lesson, worth in points.worth.items()
@@ -318,15 +329,17 @@ def _canvas_shares(points: Points, roster: Roster) -> list[str]:
 
 def _in_canvas(lesson: str, header: Sequence[str]) -> str:
     """A lesson's assignment as Canvas exported it (`01_threads (4711)`), else a new one's name."""
-    fitting = []
-    for name in header:
-        assignment, bracket, _ = name.rpartition(" (")
-        found = lesson_in(assignment.casefold()) if re.search(r" \(\d+\)$", name) else None
-        if bracket and assignment == lesson:
-            return name
-        if found is not None and lesson_name(found[0]) == lesson:
-            fitting.append(name)
+    fitting = _assignments(lesson, header)
     return fitting[0] if len(fitting) == 1 else lesson
+
+
+def _assignments(lesson: str, header: Sequence[str]) -> list[str]:
+    """Those of Canvas that name a lesson; of several the one that is called as it is."""
+    numbered = [name for name in header if re.search(r" \(\d+\)$", name)]
+    titles = {name: name.rpartition(" (")[0] for name in numbered}
+    found = {name: lesson_in(title.casefold()) for name, title in titles.items()}
+    fitting = [name for name, own in found.items() if own and lesson_name(own[0]) == lesson]
+    return [name for name in fitting if titles[name] == lesson] or fitting
 
 
 def moodle(points: Points, roster: Roster | None) -> str:
@@ -384,8 +397,8 @@ def _left_out(points: Points, roster: Roster | None) -> list[str]:
         )
     if waiting:
         said.append(
-            f"No grade, since a written answer has no mark yet: {few(waiting, _NAMED)}. The "
-            "formgrader, Manual Grading, lists what waits."
+            "No grade, since a written answer has no mark yet, or one to be looked at again after "
+            f"a regrade: {few(waiting, _NAMED)}. The formgrader, Manual Grading, lists what waits."
         )
     if differing:
         said.append(

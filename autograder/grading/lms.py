@@ -34,6 +34,8 @@ _CANVAS = re.compile(
 )
 _AGAIN = re.compile(r"-(\d{1,3})$")
 _MOODLE = re.compile(r"(?P<name>.+?)_(?P<id>\d+)_assignsubmission_[a-z]+_(?P<file>.*)", re.DOTALL)
+#: Where an assignment is graded without names.
+_HIDDEN = "Participant"
 _EXCHANGE = re.compile(
     r"(?P<name>[^+]+)\+(?P<lesson>[^+]+)\+(?P<when>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[^+]*)(\+.*)?",
     re.DOTALL,
@@ -121,8 +123,10 @@ def moodle(name: str) -> list[Named]:
     found = _MOODLE.fullmatch(name)
     if found is None or _MOODLE.fullmatch(found["file"]):  # which of two is Moodle's?
         return []
-    ids = (("participant", found["id"]), ("name", clean(found["name"])))
-    return [Named(clean(found["name"]), Account(ids), found["file"])]
+    name = clean(found["name"])
+    if name == _HIDDEN:  # as the worksheet calls them, too
+        name = f"{name} {found['id']}"
+    return [Named(name, Account((("participant", found["id"]), ("name", name))), found["file"])]
 
 
 def exchange(name: str) -> list[Named]:
@@ -142,7 +146,7 @@ def _classroom(folder: str) -> Form | None:
     begin = folder.removesuffix(_CLASSROOM) + "-"
 
     def read(name: str) -> list[Named]:
-        if not name.startswith(begin) or is_notebook(name) or name == begin:
+        if not name.startswith(begin) or is_notebook(name) or name in (begin, folder):
             return []
         student = clean(name.removeprefix(begin))
         return [Named(student, Account((("login", student),)))]
@@ -163,7 +167,7 @@ def _submitters(submission: Any) -> Iterable[Named]:
     """The people of one submission: several where a group handed it in."""
     told = submission if isinstance(submission, dict) else {}
     submitters = told.get(":submitters")
-    when = clean(str(told.get(":created_at") or ""))
+    when = clean(str(told[":created_at"])) if told.get(":created_at") else ""
     for person in submitters if isinstance(submitters, list) else ():
         if not isinstance(person, dict):
             continue

@@ -20,6 +20,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SQLAlchemyError
 from traitlets import TraitError
 
+from autograder.grading.collect import SUBMITTED
 from autograder.grading.database import said_by
 from autograder.grading.lateness import has_policy, work_out_again
 from autograder.grading.names import few
@@ -102,10 +103,13 @@ class Given(Writer):
             return None
 
     def _beside(self, assignment: str, student: str) -> Path | None:
-        """Only nbgrader's own folders are one student's and one lesson's."""
+        """Only nbgrader's own folders are one student's and one lesson's: below a login, which a
+        roster may call otherwise. The outermost counts, for a student may have made others.
+        """
         path = self._work[assignment, student][0].path
-        folders = [f for f in (path, path.parent) if f.parts[-2:] == (student, assignment)]
-        return folders[0] if folders else None
+        above = (f for f in reversed((path, *path.parents)) if f.name == assignment)
+        own = (f for f in above if f.parent.name == student or f.parent.parent.name == SUBMITTED)
+        return next(own, None)
 
 
 def write_notebooks(

@@ -28,7 +28,13 @@ from autograder.grading.collect import of_student
 from autograder.grading.folders import SUFFIX
 from autograder.grading.names import clean
 from autograder.grading.nbgrader_writer import Writer, is_ignored
-from autograder.grading.opened import GradebookError, open_gradebook, prepare, require_gradebook
+from autograder.grading.opened import (
+    GradebookError,
+    open_gradebook,
+    prepare,
+    require_gradebook,
+    without_password,
+)
 from autograder.grading.roster import RosterError, class_roster
 from autograder.grading.store import Store, StoreError
 from autograder.grading.submissions import Submission
@@ -48,6 +54,11 @@ _REFUSED = (
     PrivateError,
     OverlayError,
     GradebookError,
+)
+_OTHER_NAME = (
+    "%r is %r on the roster, and nbgrader goes by its folder's name: nothing of theirs is graded. "
+    "`python -m autograder grade %s --gradebook %s` goes by the roster; or give its column "
+    "`student` the folders' names."
 )
 
 
@@ -114,10 +125,13 @@ class JudgedAutograde(Writer):
         except (NbGraderException, UnicodeEncodeError):
             self.log.error("%r is no name that a student can have: rename the folder", folder)
             return False
-        if self._roster is not None and self._roster.called(student) is None:
+        called = student if self._roster is None else self._roster.called(student)
+        if called is None:
             self.log.error("%r is not on the roster: nothing of theirs is graded", student)
-            return False
-        return True
+        elif called != student:
+            url = without_password(self.coursedir.db_url)
+            self.log.error(_OTHER_NAME, student, called, Path(folder).parent.parent, url)
+        return called == student
 
     def convert_notebooks(self) -> None:
         """Judges all that is due side by side, then writes it down one by one."""

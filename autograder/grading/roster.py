@@ -44,7 +44,8 @@ _NO_STUDENT = ("points possible", "manual posting")
 #: A hundred thousand students of a hundred letters.
 LARGEST_ROSTER_BYTES = 10 * 2**20
 _NAMED = 20
-_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
+#: What stands between columns: a comma, or what most stands in the header.
+_SEPARATORS = ",;\t|"
 
 
 class RosterError(Exception):
@@ -170,8 +171,9 @@ def read_roster(path: Path) -> Roster:
         ) from error
     if "\0" in text:
         raise RosterError(f'{whose} holds null bytes: it is no CSV. Save it as "CSV UTF-8".')
+    separator = max(_SEPARATORS, key=text.partition("\n")[0].count)
     try:
-        rows = list(csv.reader(io.StringIO(text, newline=""), strict=True))
+        rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True))
     except csv.Error as error:
         raise RosterError(f"{whose} is no CSV: {error}. Is a quotation mark left open?") from error
     head = [name.strip().casefold() for name in rows[0]] if rows else []
@@ -274,10 +276,6 @@ def _says(row: Sequence[str], column: int, word: str) -> bool:
 
 def _no_column(head: Sequence[str]) -> str:
     expected = f"expected a first row of column names with one `{COLUMN}` among them"
-    first = head[0] if len(head) == 1 else ""
-    cut = next((name for sign, name in _SEPARATORS.items() if sign in first), None)
-    if cut is not None and COLUMN in first:
-        return f"has {cut} between its columns: {expected}, with commas between them."
     got = ", ".join(f"`{clean(name)}`" for name in head[:_NAMED]) or "an empty file"
     return f"has no such header: {expected}, got {got}."
 
@@ -294,7 +292,7 @@ def _students(
         if len(row) != width:
             raise RosterError(
                 f"{whose}, row {number}: expected {width} fields as in the header, got {len(row)}. "
-                "A comma inside a field needs quotation marks around the field."
+                "What stands between columns needs quotation marks where it is part of a field."
             )
         if not row[column].strip():
             raise RosterError(f"{whose}, row {number}: the column `{COLUMN}` is empty.")

@@ -62,7 +62,7 @@ def read_settings(path: Path) -> dict[str, Any]:
         JudgeError: where it cannot be read, or holds something else.
     """
     try:
-        found = tomllib.loads(path.read_text(encoding="utf-8"))
+        found = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
         raise JudgeError(f"--slurm {path} cannot be read: {why}.") from error

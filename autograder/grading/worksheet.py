@@ -246,8 +246,9 @@ def _whose(sheet: Worksheet, points: Mapping[str, object], roster: Roster | None
     found: dict[str, list[int]] = {}
     for number, row in enumerate(sheet.rows[1:], start=1):
         fields = {kind: clean(_plain(row[place])) for kind, place in places.items()}
-        fields["participant"] = fields["participant"].split()[-1]
         student = by_name.get(look_alike(fields["name"]))
+        student = student or by_name.get(look_alike(fields["participant"]))
+        fields["participant"] = fields["participant"].split()[-1]
         if roster is not None:
             account = Account(tuple(fields.items()))
             one = Submission(fields["name"], "", None, sheet.path, account=account)
@@ -287,10 +288,10 @@ def _scaled(most: float | None, worth: float) -> Iterator[str]:
 
 def _untouched(sheet: Worksheet, whose: Mapping[int, str]) -> Iterator[str]:
     place = sheet.column("full name")
-    place = _NAME if place is None else place
+    shown = (_IDENTIFIER, _NAME) if place is None else (place,)
     rows = [row for number, row in enumerate(sheet.rows) if number and number not in whose]
     if rows:
-        named = few([clean(_plain(row[place])) for row in rows], _NAMED)
+        named = few([" ".join(clean(_plain(row[at])) for at in shown) for row in rows], _NAMED)
         yield f"On the worksheet and without a grade here, left as they were: {named}."
 
 

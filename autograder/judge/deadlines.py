@@ -77,5 +77,10 @@ def _times(name: str, value: object, lessons: list[str]) -> dict[str, datetime]:
                 f"{name}: expected a day and a time for {lesson}, such as "
                 f"2026-10-05T23:59:00+02:00 without quotation marks, got {until!r}"
             )
-        found[lesson] = until.astimezone(UTC)
+        try:
+            found[lesson] = until.astimezone(UTC)
+        except (OverflowError, ValueError) as error:
+            raise ValueError(
+                f"{name}: expected a time in the years 1 to 9999 of UTC for {lesson}, got {until}"
+            ) from error
     return found

@@ -206,7 +206,7 @@ def _read(folder: Path | None, unit: str) -> Overlay:
     path = folder.resolve() / SETTINGS
     settings: Mapping[str, object] = {}
     try:
-        settings = tomllib.loads(path.read_text(encoding="utf-8"))
+        settings = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         pass
     except OSError as error:

@@ -132,6 +132,16 @@ def is_folder(path: Path) -> bool:
     return stat.S_ISDIR(mode(path))
 
 
+def add_private(parser: argparse.ArgumentParser) -> None:
+    """The argument of commands that need no seed, and the settings."""
+    parser.add_argument(
+        "--private",
+        type=Path,
+        metavar="DIR",
+        help=f"the folder that `init` made; default: {default_folder()}",
+    )
+
+
 def found(named: Path | None) -> Path | None:
     """The private folder that is named, or else the one that `init` makes by default, if any.
 

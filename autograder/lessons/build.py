@@ -400,13 +400,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--root", type=Path, default=ROOT, help="the repository (default: this one)"
     )
+    private.add_private(parser)
 
 
 def main(args: argparse.Namespace) -> int:
     """Builds, and says what came of it. 0 when every notebook stands."""
     root = args.root.resolve()
     try:
-        overlay.use(private.found(None))
+        overlay.use(private.found(args.private))
         report = build(root, args.lessons, args.force)
     except (SourceError, BuildError, private.PrivateError, overlay.OverlayError) as error:
         print(error, file=sys.stderr)

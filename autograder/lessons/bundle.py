@@ -92,12 +92,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=tuple(overlay.UNITS),
         help="what counts: course (all), two-week (the core); default: your settings.toml, or all",
     )
-    parser.add_argument(
-        "--private",
-        type=Path,
-        metavar="DIR",
-        help=f"the folder that `init` made; default: {private.default_folder()}",
-    )
+    private.add_private(parser)
 
 
 def main(args: argparse.Namespace) -> int:

@@ -163,8 +163,11 @@ def test_certificates_are_made_once_and_are_their_owners(
     key = (folder / "key.pem").read_bytes()
     assert cluster.security(folder).require_encryption
     assert command_line.main(["cluster", "certificates", str(folder)]) == 2
-    assert "they are left" in capsys.readouterr().err
+    assert "remove the other, make both anew" in capsys.readouterr().err
     assert (folder / "key.pem").read_bytes() == key
+    nowhere = folder / "key.pem" / "tls"
+    assert command_line.main(["cluster", "certificates", str(nowhere)]) == 2
+    assert capsys.readouterr().err == f"{nowhere}: Not a directory. Choose another folder.\n"
 
 
 def test_a_certificate_that_has_ended_or_is_none_is_a_sentence(

@@ -1006,10 +1006,10 @@ def test_a_zip_that_is_none_does_not_stop_the_others(
 
 def test_a_bad_roster_grades_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     put(tmp_path / "in/vega_01_threads.ipynb", solved())
-    roster = put(tmp_path / "roster.csv", b"student;name\nvega;Vega\n")
+    roster = put(tmp_path / "roster.csv", b"id;name\nvega;Vega\n")
     said = run(tmp_path / "in", "--out", tmp_path / "out", "--roster", roster)
     assert said == grade.CANNOT
-    assert "semicolons between its columns" in capsys.readouterr().err
+    assert "has no such header" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 
@@ -1188,6 +1188,14 @@ def test_the_command_for_held_work_names_what_it_needs_and_no_secret(
     told = " ".join("".join(capsys.readouterr()).split())
     assert f"--student vega --lesson {LESSON} --out {out}, with the same --seed (or " in told
     assert secret not in told
+    assert "two students of one name" not in told.lower()
+    for n in (1, 2):
+        put(tmp_path / f"twins/Jane Doe_{n}_assignsubmission_file_/{LESSON}.ipynb", solved())
+    assert run(tmp_path / "twins", "--out", out, "--seed", secret) != grade.DONE
+    said = " ".join(capsys.readouterr().err.split())
+    assert said.endswith(
+        "Two students of one name are told apart by a --roster with the LMS's numbers."
+    )
 
 
 def test_what_does_not_count_any_more_is_in_no_sum(

@@ -271,11 +271,15 @@ def test_points_that_changed_in_mid_term_are_said_with_the_commands_that_mend_it
     assert desk.grade() == grade.NOT_ALL
     said = capsys.readouterr().err
     assert f"{WRITTEN} (2 there, 3); {EXERCISES[0]} (4 there, 8)." in said
-    assert "`python -m autograder build` and `nbgrader generate_assignment 01_threads" in said
+    assert "`python -m autograder build` (--private DIR: your folder) and `nbgrader " in said
     desk.enter()
     assert desk.grade() == grade.DONE
     desk.mark("deneb", 1.5)
     assert desk.exported()["deneb"][LESSON] == "9.5"
+    desk.settings(f'unit = "two-week"\n{more}')
+    capsys.readouterr()
+    assert desk.grade() == grade.NOT_ALL
+    assert f"{EXERCISES[1]} (4 there, 0)" in capsys.readouterr().err
 
 
 def test_a_mark_that_is_missing_is_looked_for_where_it_is_given(
@@ -286,7 +290,7 @@ def test_a_mark_that_is_missing_is_looked_for_where_it_is_given(
     capsys.readouterr()
     assert desk.exported()["deneb"][LESSON] == ""
     said = capsys.readouterr().err
-    assert "since a written answer has no mark yet: deneb 01_threads. The formgrader" in said
+    assert "looked at again after a regrade: deneb 01_threads. The formgrader" in said
     assert "`grade` again" not in said
 
 
@@ -335,6 +339,23 @@ def test_who_is_on_the_roster_is_in_the_gradebook_without_any_work(desk: Desk) -
     assert desk.grade("--roster", roster) == grade.DONE
     with Gradebook(desk.url) as book:
         assert [student.id for student in book.students] == ["altair", "vega"]
+
+
+def test_whom_the_roster_calls_otherwise_is_late_and_gets_feedback_by_the_exchange(
+    desk: Desk,
+) -> None:
+    desk.hand_in("jd")
+    put(desk.root / "submitted" / "jd" / LESSON / "submission_secret.txt", b"secret")
+    # what a student put into the own folder tells no time
+    put(desk.root / "submitted" / "jd" / LESSON / "x" / LESSON / "timestamp.txt", b"2026-10-01")
+    roster = put(desk.root / "roster.csv", b'student,login\n"Doe, Jane",jd\n')
+    assert desk.grade("--roster", roster) == grade.DONE
+    with Gradebook(desk.url) as book:
+        [one] = book.find_assignment(LESSON).submissions
+        assert (one.student.id, one.late_submission_penalty) == ("Doe, Jane", 0.8)
+    desk.step(GenerateFeedback)
+    folder = desk.root / "feedback" / "Doe, Jane" / LESSON
+    assert (folder / "submission_secret.txt").read_text() == "secret"
 
 
 def test_the_last_word_is_what_lateness_took(

@@ -142,6 +142,23 @@ def test_a_lesson_that_a_stopped_run_left_half_is_no_grade(grades: Path) -> None
     assert {row["student"]: row[LESSON] for row in rows}["Max"] == ""
 
 
+def test_a_lesson_that_several_assignments_of_canvas_name_is_said(
+    grades: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    header = "Student,ID,Lesson 1: Threads (4711),Threads again (4712)"
+    roster = put(grades.parent / "r.csv", f'{header}\n"Doe, Jane",1,,\n'.encode())
+    _, rows = written(grades, "canvas", "--roster", roster)
+    assert LESSON in rows[0]
+    assert "(Lesson 1: Threads (4711), Threads again (4712)): a new one" in capsys.readouterr().err
+
+
+def test_what_fills_a_worksheet_goes_with_one(
+    grades: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command_line.main(["grades", "students", "--from", str(grades), "--lesson", LESSON]) == 2
+    assert "they go with --fill FILE" in capsys.readouterr().err
+
+
 def test_who_is_not_on_the_roster_is_named(
     grades: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -812,17 +812,20 @@ def test_folders_without_end_cost_their_student_alone(course: Course) -> None:
     assert course.scores("vega") == before
 
 
-def test_with_a_roster_nobody_else_is_graded(
+def test_with_a_roster_nobody_else_is_graded_and_nobody_under_a_second_name(
     course: Course, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     course.put("nobody", course.released())
+    course.put("jd", course.released())
     roster = tmp_path / "roster.csv"
-    roster.write_text("student\nvega\n")
+    roster.write_text('student,login\nvega,v\n"Doe, Jane",jd\n')
     config = course.config()
     config.JudgedAutograde.roster = str(roster)
     JudgedAutograde(coursedir=CourseDirectory(config=config), config=config).start()
     assert "'nobody' is not on the roster" in caplog.text
     assert not (course.root / "autograded/nobody").exists()
+    assert "'jd' is 'Doe, Jane' on the roster, and nbgrader goes by its folder's" in caplog.text
+    assert not (course.root / "autograded/jd").exists()
     roster.write_text("name\nvega\n")
     with pytest.raises(NbGraderException, match="no such header"):
         JudgedAutograde(coursedir=CourseDirectory(config=config), config=config).start()

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import sys
 from pathlib import Path
 
@@ -63,7 +64,8 @@ def test_the_two_week_unit_has_the_core_and_nothing_else(folder):
 
 
 def test_the_unit_and_points_of_the_settings_hold(folder):
-    overlay.use(written(folder, 'unit = "two-week"\n[points]\ndot = 2.5\n'))
+    # some editors of Windows begin a file with a mark
+    overlay.use(written(folder, '\ufeffunit = "two-week"\n[points]\ndot = 2.5\n'))
     points = {e.name: e.points for e in lessons.lesson_exercises("shared_memory")}
     own = exercises.lesson("shared_memory")["transpose"].points
     assert points == {"transpose": own, "dot": 2.5}
@@ -117,6 +119,10 @@ def test_an_exercise_of_ones_own_stands_in_the_place_of_the_courses(folder):
         ("[due]\n01_thread = 2026-10-05T12:00:00Z", "'01_thread', which is no lesson"),
         ("[due]\n01_threads = 2026-10-05", "a day and a time for 01_threads, such as"),
         ('[due]\n01_threads = "2026-10-05T12:00:00Z"', "+02:00 without quotation marks, got '2026"),
+        (
+            "[due]\n01_threads = 9999-12-31T23:59:00-05:00",
+            "years 1 to 9999 of UTC for 01_threads, got 9999",
+        ),
         ("[extensions.vega]\n01_threads = 2026-10-05T12:00:00Z", "which [due] does not have"),
         ("[extensions]\nvega = 3", "[extensions.vega] should be a table"),
         (
@@ -226,6 +232,21 @@ def test_a_build_gives_the_class_its_points_and_the_repository_the_courses(folde
     assert points(built.of_class.decode())["vector_add_check"] == 42
     assert points(built.of_class.decode())["explain_blocks"] == 2
     assert points(built.source.decode())["grid_math_check"] == 0
+
+
+def test_a_build_takes_the_private_folder_that_is_named(folder, tmp_path):
+    written(folder, "[points]\nvector_add = 42\n")
+    shutil.copytree(ROOT / "solutions", tmp_path / "solutions")
+    shutil.copy(ROOT / "nbgrader_config.py", tmp_path)
+    words = ["--root", str(tmp_path), "--private", str(folder)]
+    assert main(["build", "threads", *words]) == 0
+    source = nbformat.read(tmp_path / ".build/nbgrader/source/01_threads/01_threads.ipynb", 4)
+    [points] = [
+        cell.metadata.nbgrader.points
+        for cell in source.cells
+        if cell.metadata.get("nbgrader", {}).get("grade_id") == "vector_add_check"
+    ]
+    assert points == 42
 
 
 def test_grading_takes_the_roster_of_the_settings(folder, tmp_path, capsys):

@@ -21,6 +21,8 @@ def roster(tmp_path: Path, data: bytes | str) -> Path:
         "student\nvega\nrigel\n",
         '\ufeffStudent,name\r\nvega,Vega V.\r\nrigel,"R, igel"\r\n\r\n',
         "name,student\n,vega\n,rigel",
+        'student;name\nvega;"V; V."\nrigel;R, igel\n',
+        "name\tstudent\nV.\tvega\nR.\trigel\n",
     ],
 )
 def test_a_roster_is_the_column_student(tmp_path: Path, data: str) -> None:
@@ -34,8 +36,6 @@ def test_a_roster_is_the_column_student(tmp_path: Path, data: str) -> None:
         ("vega\nrigel\n", "got `vega`"),
         ("id,name\n1,vega\n", "got `id`, `name`"),
         ("student,student\nvega,rigel\n", "one `student`"),
-        ("student;name\nvega;Vega\n", "semicolons between its columns"),
-        ("student\tname\nvega\tVega\n", "tabs between its columns"),
         ("student\n", "names no student"),
         ("student\n\n  \n", "names no student"),
         ("student\nvega\nVega\n", "row 3: Vega stands there twice, as vega in row 2"),

@@ -125,7 +125,8 @@ def test_a_folder_that_cannot_be_read_is_named_and_the_others_taken(
 
     monkeypatch.setattr(os, "scandir", refuse)
     found = find([tmp_path])
-    assert "vega" in {s.student for s in found.submissions if s.fault is None}
+    faults = {s.student: s.fault and s.fault.message_id for s in found.submissions}
+    assert faults == {"vega": None, "rigel": "unreadable"}, "and not called empty"
     assert any("rigel cannot be read: Permission denied." in p for p in found.problems)
 
 
@@ -211,6 +212,33 @@ def test_a_zip_of_zips_is_called_so(tmp_path: Path) -> None:
     assert f"`python -m autograder grade {tmp_path / 'in'}/*.zip` takes each." in said
     each = find(sorted((tmp_path / "in").iterdir()), unpack_to=tmp_path / "out").submissions
     assert {one.student for one in each} == {"deneb", "vega"}
+
+
+def test_a_zip_beside_notebooks_is_told(tmp_path: Path) -> None:
+    put(tmp_path / f"vega_{LESSON}.ipynb", solved())
+    put(tmp_path / "deneb.zip", b"PK")
+    found = find([tmp_path])
+    assert [one.student for one in found.submissions] == ["vega"]
+    [said] = found.problems
+    assert "are graded. It holds 1 zip (deneb.zip), and no zip" in said
+
+
+@pytest.mark.parametrize("name", ["Jane Döe", f"Jane Döe_{LESSON}", "Jane Döe (1)"])
+def test_a_zips_own_name_says_whose_it_is_where_none_in_it_does(tmp_path: Path, name: str) -> None:
+    with zipfile.ZipFile(tmp_path / f"{name}.zip", "w") as packed:
+        packed.writestr(f"{LESSON}.ipynb", json.dumps(solved()))
+    [one] = find([tmp_path / f"{name}.zip"], unpack_to=tmp_path / "to").submissions
+    assert one.student == "Jane Döe"
+
+
+def test_what_a_run_has_unpacked_and_written_is_no_students(tmp_path: Path) -> None:
+    put(tmp_path / "vega" / f"{LESSON}.ipynb", solved())
+    put(tmp_path / "grades" / "handed_in" / "0" / "a" / f"deneb_{LESSON}.ipynb", solved())
+    put(tmp_path / "grades" / "ledger.db", b"")
+    out = tmp_path / "grades" / "handed_in"
+    assert [one.student for one in find([tmp_path], unpack_to=out).submissions] == ["vega"]
+    [held] = find([out / "0"], unpack_to=out).submissions
+    assert held.path.name == f"deneb_{LESSON}.ipynb"
 
 
 def test_another_kind_of_archive_is_told_what_is_taken(tmp_path: Path) -> None:

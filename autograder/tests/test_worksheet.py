@@ -139,6 +139,17 @@ def test_a_class_graded_with_a_worksheet_as_its_roster_is_found_in_it(grades: Pa
     assert [row[4] for row in rows(data)] == ["Grade", "4.00", ""]
 
 
+def test_a_sheet_without_names_goes_by_the_identifier(
+    grades: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Store(grades).keep(Graded("Participant 7", LESSON, FIRST, "PASS", 4, 4))
+    Store(grades).keep(Graded("Participant 7", LESSON, SECOND, "PASS", 4, 4))
+    sheet = "Identifier,Status,Grade\nParticipant 7,Submitted,\nParticipant 8,Draft,\n"
+    _, data = filled(grades, sheet)
+    assert rows(data)[1] == ["Participant 7", "Submitted", "8.00"]
+    assert "left as they were: Participant 8 Draft." in capsys.readouterr().err
+
+
 def test_two_of_one_name_are_told_apart_by_a_roster_alone(grades: Path) -> None:
     twin = JANE.replace("4711", "4712").replace("jane@", "jane2@")
     sheet = f"{HEADER}\n{twin}\n{JANE}\n"
