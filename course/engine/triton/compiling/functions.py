@@ -282,7 +282,7 @@ def _written_by(call: ast.Call, scope: dict[str, Any], writes: Callable[[str], b
     """Names that a call may write through."""
     function = call.func
     if isinstance(function, ast.Attribute) and writes(function.attr):
-        first = call.args[:1] + [k.value for k in call.keywords if k.arg == "pointer"]
+        first = call.args[:1] + [k.value for k in call.keywords if k.arg in _WHERE]
         return set().union(_names(function.value), *(_names(a) for a in first))
     passed = [*call.args, *(k.value for k in call.keywords)]
     if isinstance(function, ast.Name):
@@ -302,11 +302,19 @@ def _written_by(call: ast.Call, scope: dict[str, Any], writes: Callable[[str], b
 
 
 _NOTHING = object()
+_WHERE = ("pointer", "tensor_desc")
+#: The last ones are Gluon's, by TMA.
+_WRITE = frozenset(
+    {
+        *("store", "store_tensor_descriptor", "scatter"),
+        *("async_copy_shared_to_global", "async_store", "async_scatter"),
+    }
+)
 
 
 def writes(name: str) -> bool:
     """Whether a function of Triton's with this name writes to memory."""
-    return name in ("store", "store_tensor_descriptor", "scatter") or name.startswith("atomic_")
+    return name in _WRITE or name.startswith(("atomic_", "async_atomic_"))
 
 
 def _names(node: ast.AST) -> set[str]:

@@ -47,6 +47,15 @@ def test_a_tile_goes_through_shared_memory_by_tma():
     assert sites(traffic) == {("source", "load"): (4, 1024), ("target", "store"): (4, 1024)}
 
 
+def test_a_tile_goes_back_to_where_it_came_from():
+    x = halves(64, 64)
+    kept = x.clone()
+    there = described(x, [64, 64])
+    traffic = launch(kernels.through, (there, there, 1), (1,), target=90)
+    assert torch.equal(x, kept)
+    assert {direction for _, direction in sites(traffic)} == {"load", "store"}
+
+
 @pytest.mark.parametrize(
     ("kernel", "target", "side", "depth"),
     [(kernels.hopper_product, 90, 64, 32), (kernels.blackwell_product, 100, 128, 128)],
