@@ -252,6 +252,11 @@ REFUSALS: dict[str, tuple[str, str]] = {
         "`tl.dot` multiplies blocks of one type, and gets {first} and {second}.",
         "Convert one of them: `weights.to(values.dtype)`.",
     ),
+    "tile_stores_to_constant": (
+        "This line stores through a pointer that the kernel's parameter calls `tl.const`: what is "
+        "there may only be loaded.",
+        "Leave `tl.const` out where the parameter is an output.",
+    ),
     "tile_not_a_float": (
         "`tl.{name}` takes floats, and gets a whole number ({got}).",
         "Convert it first, `n.to(tl.float32)`. Of a constant, Python's arithmetic gives a float: "

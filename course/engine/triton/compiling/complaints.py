@@ -133,6 +133,7 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
      "tile_place_for_numbers"),
     (r"to be a tensor, but got a <class '[\w.]*warpgroup_mma_accumulator'>",
      "tile_product_for_numbers"),
+    (r"Cannot store to a constant pointer", "tile_stores_to_constant"),
     (r"'math\.(?P<name>\w+)' op operand #0 must be floating-point-like, but got '(?P<got>\w+)'",
      "tile_not_a_float"),
     (r"Input shapes should have M >= (?P<rows>\d+), N >= (?P<columns>\d+) and K >= (?P<steps>\d+)",

@@ -174,7 +174,8 @@ def _type(value: Any, parameter: Any) -> tuple[Any, Any, bool]:
     if isinstance(value, torch.Tensor):
         element, _ = element_of(parameter.name, value)
         start = value.storage_offset() * value.element_size()
-        return f"*{element}", None, aligned and start % ALIGNMENT == 0
+        const = "k" if parameter.is_const else ""
+        return f"*{const}{element}", None, aligned and start % ALIGNMENT == 0
     if type(value).__name__ == "TensorDescriptor":
         element, _ = element_of(parameter.name, as_tensor(parameter.name, value.base))
         layout = f",{value.layout!r}" if hasattr(value, "layout") else ""  # Gluon's has one

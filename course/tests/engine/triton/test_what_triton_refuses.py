@@ -49,6 +49,26 @@ def test_a_type_that_the_gpu_lacks_is_told_with_those_that_it_has():
 
 
 @triton.jit
+def copied(source: tl.const, x, B: tl.constexpr):
+    tl.store(x + tl.arange(0, B), tl.load(source + tl.arange(0, B)))
+
+
+@triton.jit
+def copied_back(source: tl.const, x, B: tl.constexpr):
+    tl.store(source + tl.arange(0, B), tl.load(x + tl.arange(0, B)))
+
+
+def test_a_parameter_that_is_const_is_only_loaded():
+    given = torch.ones(16), torch.zeros(16)
+    launch(copied, given, (1,), {"B": 16})
+    assert torch.equal(*given)
+    fault = raised(launch, copied_back, given, (1,), {"B": 16})
+    assert (fault.outcome, fault.message_id) == (
+        Outcome.DOES_NOT_COMPILE, "tile_stores_to_constant"
+    )  # fmt: skip
+
+
+@triton.jit
 def counted(x, n):
     tl.store(x, n.to(tl.float32))
 
