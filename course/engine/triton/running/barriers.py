@@ -25,6 +25,9 @@ from course.engine.triton.running.values import Unsupported
 if TYPE_CHECKING:
     from course.engine.triton.running.machine import Machine
 
+#: What a guard gives where there is nothing to be done behind it: a predicate is false.
+NOT_MADE = False
+
 Guard = Callable[["Machine", Frame, Operation], Any]
 
 
@@ -131,15 +134,16 @@ def _bytes(type_: Type) -> int:
     return math.prod(type_.shape) * int(bits[1]) // 8
 
 
-def brought(machine: Machine, frame: Frame, operation: Operation) -> None:
+def brought(machine: Machine, frame: Frame, operation: Operation) -> bool | None:
     """A TMA load: its last operands are a barrier, the buffer, and whether to copy at all."""
     if not _allowed(frame, operation, len(operation.operands) - 1):
-        return
+        return NOT_MADE
     agents = _agents(machine)
     event = agents.event(COPIES, issued=True)
     _touch(machine, frame[operation.operands[-2]], event, writes=True)
     barrier = _barrier(machine, frame, operation, len(operation.operands) - 3)
     barrier.arrive(0, _bytes(operation.operand_types[-2]), agents.now.known, event)
+    return None
 
 
 def taken(machine: Machine, frame: Frame, operation: Operation) -> None:
@@ -196,12 +200,12 @@ def multiplied(machine: Machine, frame: Frame, operation: Operation) -> None:
         agents.now.products.append(event)
 
 
-def in_tensor_memory(machine: Machine, frame: Frame, operation: Operation) -> None:
+def in_tensor_memory(machine: Machine, frame: Frame, operation: Operation) -> bool | None:
     """`ttng.tc_gen5_mma` and its scaled form, which end with barriers and whether to tell each."""
     agents, counts = _agents(machine), operation.integers("operandSegmentSizes")
     first = sum(counts[:-2])
     if not _allowed(frame, operation, first - 1):
-        return
+        return NOT_MADE
     reads = agents.event(TCGEN05, issued=True, pipe=True)
     writes = agents.event("a product (tcgen05) writes", issued=True, pipe=True)
     scales = operation.operands[3 + counts[3] : first - 2]
@@ -215,6 +219,7 @@ def in_tensor_memory(machine: Machine, frame: Frame, operation: Operation) -> No
     for at in range(first, first + counts[-2]):
         if not counts[-1] or _allowed(frame, operation, at + counts[-2]):
             _told(agents, _barrier(machine, frame, operation, at))
+    return None
 
 
 def to_tensor_memory(machine: Machine, frame: Frame, operation: Operation) -> None:

@@ -89,12 +89,15 @@ def as_another_type(x, out, BLOCK: gl.constexpr, OTHER: gl.constexpr, FIRST: gl.
 @gluon.jit
 def by_tensor_memory(x, out, WAITS: gl.constexpr = 1, OTHER: gl.constexpr = 0):
     """A tile is copied from shared to tensor memory; there bfloat16 may take a half of its room."""
-    smem = gl.allocate_shared_memory(gl.float32, [128, 64], x.layout)
+    ring = gl.allocate_shared_memory(gl.float32, [2, 128, 64], x.layout)
+    smem = ring.index(0)
     bar = mbarrier.allocate_mbarrier(batch=2)
     for i in gl.static_range(2):
         mbarrier.init(bar.index(i), count=1)
     mbarrier.expect(bar.index(0), x.block_type.nbytes)
     tma.async_copy_global_to_shared(x, [0, 0], bar.index(0), smem)
+    for i in range(1):  # and none from the turn before
+        tma.async_copy_global_to_shared(x, [0, 0], bar.index(i - 1), ring.index(i - 1), i > 0)
     mbarrier.wait(bar.index(0), 0)
     layout: gl.constexpr = TensorMemoryLayout([128, 32], col_stride=1)
     tile = allocate_tensor_memory(gl.float32, [128, 64], layout)
