@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -32,6 +32,8 @@ from course.plain.sectors import SECTOR_BYTES, SECTOR_SHIFT
 
 #: Above the number of a sector.
 _ROUND_BITS = 48
+#: Of an address, where in its word of 4 bytes it lies.
+_WORD_BITS = 2
 #: Elements along one axis of a box (CUDA driver API, "cuTensorMapEncodeTiled").
 _LONGEST_BOX = 256
 #: What the hardware copies of a box at once: so much of a row (an H200's counters).
@@ -192,13 +194,29 @@ class CompiledMeter(SiteMeter):
         self._specialised = module.specialised_warps()
         self._plans: dict[int, Instructions | None] = {}
         #: by the operation, and where in its sector the first element lies
-        self._before: dict[tuple[int, int], _Before] = {}
+        self._before: dict[tuple[int, str, int], _Before] = {}
         #: how many programs have run a block, each time that it was run
         self.runs: dict[Block, int] = {}
 
     def ran(self, block: Block, programs: int) -> None:
         """So many programs run a block."""
         self.runs[block] = self.runs.get(block, 0) + programs
+
+    def access(self, access: Access) -> None:
+        """Counts it. A sum of 16 bits alone is a loop: the word about it is loaded, and exchanged
+        until no other lane has come between.
+        """
+        if self._exchanges(access):
+            super().access(replace(access, direction="load"))
+        super().access(access)
+
+    def _exchanges(self, access: Access) -> bool:
+        operation = self.operation
+        if access.direction != "atomic" or access.descriptor or access.view.itemsize != 2:
+            return False
+        assert operation is not None
+        plan = self._plan(operation)
+        return _is_sum(operation) and (plan is None or plan.width == 1)
 
     def asked(self, access: Access, touched: np.ndarray) -> Asked:
         operation = self.operation
@@ -208,7 +226,7 @@ class CompiledMeter(SiteMeter):
         if self._requests is not None and access.run.programs[0] == 0:
             self._show(operation, access, self._requests)
             self._requests.made(_moment(access, self._warps))
-        place = operation.number, int(access.offsets.flat[0]) % SECTOR_BYTES
+        place = operation.number, access.direction, int(access.offsets.flat[0]) % SECTOR_BYTES
         before = None if access.earlier is not None else self._before.get(place)
         if before is not None and (by := before.moved_to(access)) is not None:
             touched[before.sectors + by] = True
@@ -233,14 +251,15 @@ class CompiledMeter(SiteMeter):
         if plan is None:
             live = np.ones(len(offsets), np.int64) if active is None else active.reshape(-1)
             warps = self._specialised.get(operation.number, self._warps)
-            copies = warps if direction == "load" else 1
+            copies = warps if direction == "load" and not _is_sum(operation) else 1
             each = live * np.int64(copies)
             return Asked(distinct, each, each, copies=copies)
         if self._analysis.told and not descriptor:
             bytes_ = plan.width * item_bytes(operation.operand_types[0].scalar)
             require_aligned(access, plan.elements, bytes_)
         meeting = direction == "atomic" and not descriptor
-        requests, sectors = _of_instructions(plan, offsets, active, access.shape, meeting)
+        bits = _WORD_BITS if self._exchanges(access) else 0
+        requests, sectors = _of_instructions(plan, offsets, active, access.shape, meeting, bits)
         if (earlier := access.earlier) is not None and active is not None:
             # an instruction that goes to several tensors is one request
             masks = np.broadcast_arrays(offsets, earlier, earlier | active)
@@ -329,7 +348,7 @@ class CompiledMeter(SiteMeter):
     def _together(self, operation: Operation) -> int:
         """Elements that one atomic instruction updates: sums of floats may be of vectors."""
         scalar = operation.operand_types[0].scalar
-        if operation.name != "tt.atomic_rmw" or operation.integer("atomic_rmw_op") != FLOAT_SUM:
+        if not _is_sum(operation):
             return 1
         if self._target >= VECTOR_ATOMICS:
             return 16
@@ -347,6 +366,11 @@ class Shown(Uncounted):
             self._requests.made(_moment(access, self._warps))
 
     outside = access
+
+
+def _is_sum(operation: Operation) -> bool:
+    """Whether an atomic adds floats."""
+    return operation.name == "tt.atomic_rmw" and operation.integer("atomic_rmw_op") == FLOAT_SUM
 
 
 def _of_all(access: Access) -> OfAll:
@@ -396,12 +420,15 @@ def _of_instructions(
     active: np.ndarray | None,
     shape: tuple[int, ...],
     meeting: bool,
+    word_bits: int = 0,
 ) -> tuple[np.ndarray, np.ndarray]:
     """(requests, sectors) of each program in `offsets`: two arrays of that length.
 
     Args:
         meeting: whether lanes that meet at one address are served one after the other, each with
             a sector of its own, as atomics are.
+        word_bits: of the address in a word, where lanes that meet in one exchange it: all but the
+            first one ask again, and so on.
     """
     (offsets, active), like = _unlike(offsets, active)
     rows = offsets.shape[0]
@@ -418,7 +445,7 @@ def _of_instructions(
     if live is not None:
         asked = np.asarray(live.any(axis=2))
     if meeting:
-        rounds = _round_of_each(addresses, live) << _ROUND_BITS
+        rounds = _round_of_each(addresses >> word_bits, live) << _ROUND_BITS
         sectors = rounds + (addresses >> SECTOR_SHIFT)
     else:
         sectors = addresses >> SECTOR_SHIFT
@@ -426,6 +453,12 @@ def _of_instructions(
         # a lane that is off asks for what the first one that is on asks for
         first = np.take_along_axis(sectors, live.argmax(axis=2)[..., None], axis=2)
         sectors = np.where(live, sectors, first)
+    if word_bits:
+        sectors = np.sort(sectors, axis=2)
+        rounds = 1 + (sectors >> _ROUND_BITS)
+        distinct = rounds[..., 0] + (rounds[..., 1:] * (np.diff(sectors, axis=2) > 0)).sum(axis=2)
+        requests = rounds.max(axis=2) * asked
+        return requests.sum(axis=1)[like], (distinct * asked).sum(axis=1)[like]
     steps = np.diff(sectors, axis=2)
     if (steps < 0).any():
         steps = np.diff(np.sort(sectors, axis=2), axis=2)

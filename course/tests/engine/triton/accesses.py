@@ -283,6 +283,15 @@ def _table() -> Iterator[Access]:
         for places in (4096, 256, 32):
             arrays, of = ((dtype, 4096, 0), (dtype, places, 0)), {"PLACES": places, "BLOCK": 1024}
             yield one(f"{dtype} to {places}", "added", arrays, (4096,), of, 4)
+    # between warps that share a word it would be chance who comes first
+    for n, places, block, warps in (
+        (128, 128, 128, 4),
+        (100, 128, 128, 4),
+        (256, 256, 256, 4),
+        (32, 16, 32, 1),
+    ):
+        arrays, of = (("float16", n, 0), ("float16", places, 0)), {"PLACES": places, "BLOCK": block}
+        yield one(f"float16 {n} to {places} from 0", "added", arrays, (n,), of, 1, num_warps=warps)
     for n in (4096, 4001):
         yield one(f"{n}", "largest", pair("int32", n), (n,), {"BLOCK": 512}, -(-n // 512))
 
