@@ -167,8 +167,9 @@ def other_points(
     """A sentence where cells are worth something else than by the verdicts and the settings."""
     worth = {row.exercise + CHECK_SUFFIX: float(row.max_points) for row in rows}
     stem = stem_of_notebook(notebook)
-    whole = [name + CHECK_SUFFIX for name in exercises.lesson(stem)] if stem else []
-    told = {**dict.fromkeys(whole, 0.0), **overlay.active().points, **worth}
+    lesson = exercises.lesson(stem).values() if stem else ()
+    outside = [one.name + CHECK_SUFFIX for one in lesson if not overlay.active().counts(one)]
+    told = {**dict.fromkeys(outside, 0.0), **overlay.active().points, **worth}
     cells = book.find_notebook(notebook, assignment).grade_cells
     others = [
         f"{cell.name.removesuffix(CHECK_SUFFIX)} ({cell.max_score:g} there, {told[cell.name]:g})"
