@@ -5,6 +5,7 @@ from pathlib import Path
 
 from autograder.hidden import Draws, between, choice, leaving, multiples
 from course.exercises.speed_of_light import (
+    LIMITS,
     NEAR_300,
     ON_ROOFLINE,
     RAGGED,
@@ -23,6 +24,14 @@ HELD_OUT = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="ut
 TILES = tile_rows(HELD_OUT, len(SHAPES))
 _SHAPE = {name: number for number, name in enumerate(HELD_OUT, len(SHAPES))}
 
+
+#: Registers that, in groups of 8, leave an SM a block less than they would one by one.
+_GROUPED = tuple(
+    TILES[0]
+    | {"SHAPE": LIMITS, "CONFIGURATION": number, "REGISTERS": registers}
+    | {"BM": 64, "BN": 64, "BK": 32, "WARPS": 4, "STAGES": 2}
+    for number, registers in enumerate((97, 98, 99, 100, 102), 1)
+)
 
 _HALF = halves("x", "w", "out")
 _TINY = {"x": TINY, "w": uniform(-1e-4, 1e-4)}
@@ -63,6 +72,7 @@ HIDDEN = {
         _tiles(33, 36, 37, 38),
         # no tile divides M and N
         Draws(SHAPE=RAGGED, CONFIGURATION=choice(9, 11, 12, 13, 14, 20, 27, 33, 36)),
+        Draws(SHAPE=LIMITS, CONFIGURATION=between(1, 5), rows=_GROUPED),
         # no wave is begun that is not full
         Draws(SHAPE=WHOLE_WAVES, CONFIGURATION=choice(9, 11, 12, 13, 14, 20, 27, 33, 36)),
     ),
