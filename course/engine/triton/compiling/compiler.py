@@ -138,12 +138,12 @@ Seen = Callable[[str, Compiled], None]
 
 def to_ptx(source: Source, target: int, seen: Seen | None = None) -> Assembly:
     """Compiles a kernel as far as PTX; `seen` and what is raised are as for `compiled`."""
-    return _with_ptx(compiled(source, target, TO_PTX, seen))
+    return _assembly(compiled(source, target, TO_PTX, seen))
 
 
 def to_memory(source: Source, target: int, seen: Seen | None = None) -> Assembly:
     """As `to_ptx`, in a half of its time: what LLVM would refuse is not, and there is no PTX."""
-    return _without_ptx(compiled(source, target, _TO_MEMORY, seen))
+    return _assembly(compiled(source, target, _TO_MEMORY, seen))
 
 
 def to_refusal(source: Source, target: int, seen: Seen | None = None) -> Assembly:
@@ -151,15 +151,12 @@ def to_refusal(source: Source, target: int, seen: Seen | None = None) -> Assembl
     the assembler could refuse it.
     """
     made = compiled(source, target, TO_PTX, seen, if_lowered=_TO_MEMORY)
-    return _with_ptx(made) if made.contents.two_hints else _without_ptx(made)
+    assembly = _assembly(made)
+    return assembly if made.contents.two_hints else replace(assembly, ptx="")
 
 
-def _with_ptx(made: Compiled) -> Assembly:
+def _assembly(made: Compiled) -> Assembly:
     return Assembly(made.ptx, int(made.metadata["num_warps"]), made.shared_bytes)
-
-
-def _without_ptx(made: Compiled) -> Assembly:
-    return Assembly("", int(made.metadata["num_warps"]), made.shared_bytes)
 
 
 def compiled(
