@@ -219,26 +219,29 @@ _FOLDED: dict[str, Callable[[int, int], int | None]] = {
 
 
 class Analysis:
-    """What is known of every value of a function; `of` gives it by name.
+    """What is known of every value of a module; `of` gives it by name.
 
-    `told` says whether the kernel itself tells some of it.
+    `told` says whether the kernel itself tells some of it. Of a function that stays a call the
+    compiler has written down what holds of its arguments wherever it is called.
     """
 
     def __init__(self, module: Module) -> None:
         self._known: dict[str, Axes] = {}
-        self._module = module
         self.told = False
         self._captured: tuple[str, ...] = ()
-        entry = module.entry
-        block = entry.regions[0][0]
-        given = parts(entry.attributes.get("arg_attrs", "[]")[1:-1])
+        for function in module.functions.values():
+            self._function(function)
+
+    def _function(self, function: Operation) -> None:
+        block = function.regions[0][0]
+        given = parts(function.attributes.get("arg_attrs", "[]")[1:-1])
         for at, (name, type_) in enumerate(zip(block.arguments, block.types, strict=True)):
             hints = given[at] if at < len(given) else "{}"
             self._set(name, _hinted(_unknown(type_), _pairs(hints[1:-1])))
         before = None
         while before != self._known:  # loops: until nothing more is given up
             before = dict(self._known)
-            for block in entry.regions[0]:
+            for block in function.regions[0]:
                 self._block(block)
 
     def of(self, name: str) -> Axes | None:
@@ -250,7 +253,7 @@ class Analysis:
         return self._known.get(name) or _unknown(type_)
 
     def of_operand(self, operation: Operation, at: int) -> Axes:
-        """What is known of an operand; nothing in a function that stays a call."""
+        """What is known of an operand."""
         return self.known(operation.operands[at], operation.operand_types[at])
 
     def _set(self, name: str, axes: Axes) -> None:
@@ -281,7 +284,7 @@ class Analysis:
     def _regions(self, operation: Operation) -> None:
         if operation.name == "scf.for":
             body = operation.regions[0][0]
-            low, step = (self._known[name] for name in operation.operands[0:3:2])
+            low, step = (self.of_operand(operation, at) for at in (0, 2))
             divisibility = math.gcd(low.divisibility[0], step.divisibility[0])
             self._set(body.arguments[0], Axes((1,), (divisibility,), (1,)))
             self._meet(body.arguments[1:], operation.operands[3:])

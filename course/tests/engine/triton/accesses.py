@@ -148,6 +148,32 @@ def added(x, out, n, PLACES: tl.constexpr, BLOCK: tl.constexpr):
     tl.atomic_add(out + i % PLACES, tl.load(x + i, mask=i < n), mask=i < n)
 
 
+@triton.jit(noinline=True)
+def copy_there(x, out, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(x + i))
+
+
+@triton.jit
+def called(x, out, n, STEP: tl.constexpr, BLOCK: tl.constexpr):
+    copy_there(x, out, BLOCK)
+    copy_there(x + STEP, out + STEP, BLOCK)
+    copy_there(x + 2 * n, out + 2 * n, BLOCK)
+
+
+@triton.jit(noinline=True)
+def span(part, n):
+    return part * n, part * n + n
+
+
+@triton.jit
+def called_for_a_span(x, out, n, BLOCK: tl.constexpr):
+    first, last = span(tl.program_id(0), n)
+    for start in range(first, last, BLOCK):
+        i = start + tl.arange(0, BLOCK)
+        tl.store(out + i, tl.load(x + i))
+
+
 @triton.jit
 def largest(x, out, n, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -292,6 +318,10 @@ def _table() -> Iterator[Access]:
     ):
         arrays, of = (("float16", n, 0), ("float16", places, 0)), {"PLACES": places, "BLOCK": block}
         yield one(f"float16 {n} to {places} from 0", "added", arrays, (n,), of, 1, num_warps=warps)
+    for n, step in ((1024, 1024), (1024, 1026), (1024, 1025), (1028, 1024), (1030, 1024)):
+        of = {"STEP": step, "BLOCK": 1024}
+        yield one(f"{n}, {step}", "called", pair("float32"), (n,), of, 1)
+    yield one("1024", "called_for_a_span", pair("float32"), (1024,), {"BLOCK": 512}, 4)
     for n in (4096, 4001):
         yield one(f"{n}", "largest", pair("int32", n), (n,), {"BLOCK": 512}, -(-n // 512))
 
