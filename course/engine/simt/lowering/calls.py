@@ -137,14 +137,14 @@ def call_function(low: Lowering, node: ast.Call, function: Function) -> Expr:
     low.instances += 1
     outer, outer_loops, outer_reachable = low.frame, low.loops, low.reachable
     outcomes, depth = low.outcomes, low.registers.depth
-    assigned = set(function.parameters) | stored_names(function.node.body)
+    assigned = set(function.parameters) | stored_names(function.body)
     low.frame = Frame(function, assigned, {}, True, low.instances)
     low.loops, low.reachable = [], True
     for name, argument in arguments.items():
         low.frame.env[name] = replace(low.versioned(argument, variable(name)), const=argument.const)
     low.calls.append(function)
     with _lines_of(function, outer.function):
-        statements = low.block(function.node.body)
+        statements = low.block(function.body)
     low.outcomes, low.registers.depth = outcomes, depth
     low.calls.pop()
     frame, falls_through = low.frame, low.reachable

@@ -192,8 +192,8 @@ class Lowering:
     def kernel(self, argument_types: tuple[Type, ...]) -> Program:
         """Lowers the whole kernel for its argument types."""
         function = self.frame.function
-        self.frame.assigned = set(function.parameters) | stored_names(function.node.body)
-        self.frame.unused = unused_names(function.node.body)
+        self.frame.assigned = set(function.parameters) | stored_names(function.body)
+        self.frame.unused = unused_names(function.body)
         for name, type_ in zip(function.parameters, argument_types, strict=True):
             origin = _arrays_in(name, type_)
             self.array_parameters += origin
@@ -204,7 +204,7 @@ class Lowering:
                 origin=origin,
             )
         self.calls.append(function)
-        statements = self.block(function.node.body)
+        statements = self.block(function.body)
         return Program(
             statements,
             self.stored,

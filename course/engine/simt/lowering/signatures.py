@@ -26,6 +26,7 @@ from course.engine.simt.lowering.types import (
     is_integer,
     is_scalar,
 )
+from course.engine.simt.nvvm.ways import with_other_ways
 from course.plain.trees import walk
 
 
@@ -66,10 +67,15 @@ class Function:
         return replace(self, node=all_elsewhere(self.node, self.filename))
 
     @functools.cached_property
+    def body(self) -> list[ast.stmt]:
+        """Its statements, as the compiler reads them."""
+        return with_other_ways(self.node.body)
+
+    @functools.cached_property
     def joined(self) -> frozenset[int]:
         """The `if`s, by identity, behind which their block goes on, or a loop's next turn comes."""
         found: set[int] = set()
-        for node in walk(self.node):
+        for node in walk(ast.Module(self.body, [])):
             for block in (getattr(node, "body", None), getattr(node, "orelse", None)):
                 if isinstance(block, list):
                     turns = isinstance(node, ast.For | ast.While)

@@ -192,7 +192,7 @@ def _stepped(line: int, statement: Callable[[Lanes], Any]) -> Statement:
 def _require_parameter(low: Lowering, node: ast.Return) -> None:
     """Of arrays a function that is called returns its own parameters alone, by their names."""
     function = low.frame.function
-    own = set(function.parameters) - stored_names(function.node.body)
+    own = set(function.parameters) - stored_names(function.body)
     if not function.inner and not (isinstance(node.value, ast.Name) and node.value.id in own):
         shown = ast.unparse(node.value) if node.value else ""
         words = f"{function.name} returns `{shown}`, an array: it can return a parameter alone"

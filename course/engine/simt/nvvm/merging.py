@@ -13,7 +13,8 @@ memory behind it. The rule here follows what it was seen to do (`course/tests/en
   and the code behind make, is made once, in front of the branch, if nothing in the branch loops;
   so is what the second side of an `and` or `or` begins with, and what a turn begins with if no
   turn changes it;
-- a store with which both ways through a branch end is one, if the block goes on behind them;
+- a store with which both ways through a branch end is one, if the block goes on behind them
+  (what stands behind a way that leaves is the other way: `ways`);
 - where a branch around has asked the same, one way is left, and it is no branch;
 - a load behind ways that meet, each of which holds the value, is not made again; where one
   alone does not hold it, it is made at that way's end;
@@ -381,7 +382,9 @@ def _stored_by_both(first: Arm, second: Arm) -> list[Count]:
     Where the second stores a 0, what the first one works out has a store of its own.
     """
     found = []
-    worked_out = any(not isinstance(step, Stored) for step in first.steps)
+    worked_out = any(
+        not isinstance(step, Stored) and step not in second.steps for step in first.steps
+    )
     for one, other in zip(reversed(first.steps), reversed(second.steps), strict=False):
         if not (isinstance(one, Stored) and isinstance(other, Stored) and one.key == other.key):
             break

@@ -97,7 +97,7 @@ class _Body:
                 found += _SIGN * sum(self._asks(index, known) for index in _indices(node))
             if (callee := callee_of(node, self.function)) is not None:
                 changed = {*callee.parameters, *self.changed}
-                found += _Body(callee.node.body, changed, callee).size
+                found += _Body(callee.body, changed, callee).size
         return found
 
     def _asks(self, index: ast.expr, known: dict[str, set[str]]) -> bool:

@@ -213,4 +213,4 @@ def _keeps_whole(call: ast.Call, function: Function) -> bool:
     if any(word in text for word in _TOGETHER):
         return True
     callee = callee_of(call, function)
-    return callee is not None and bool(nodes(callee.node.body, ast.For, ast.While))
+    return callee is not None and bool(nodes(callee.body, ast.For, ast.While))

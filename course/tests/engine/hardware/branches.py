@@ -16,6 +16,12 @@ def load_at(a, i, n):
         return a[i]
     return float32(0)
 
+@cuda.jit(device=True)
+def chosen(a, b, i):
+    if a[i] < 100:
+        return b[i]
+    return b[i] * a[i]
+
 @cuda.jit
 def branch_{}(x, y, out):
     i = cuda.grid(1)
@@ -281,6 +287,165 @@ and_else:
     else:
         v = y[i]
     out[i] = v
+
+or_of_and_stores:
+    if x[i] > 300 or (y[i] > 0 and x[i] > 60):
+        out[i] = 1
+
+or_of_and_stores_else:
+    if x[i] > 300 or (y[i] > 0 and x[i] > 60):
+        out[i] = 1
+    else:
+        out[i] = 2
+
+or_of_loads_stores_else:
+    if x[i] > 300 or (x[i] > 60 and y[i] > 0):
+        out[i] = 1
+    else:
+        out[i] = 2
+
+and_of_or_stores_else:
+    if x[i] > 60 and (x[i] > 300 or y[i] > 0):
+        out[i] = 1
+    else:
+        out[i] = 2
+
+or_of_loads_stores:
+    if x[i] > 300 or (x[i] > 60 and y[i] > 0):
+        out[i] = 1
+
+or_of_loads_loads:
+    if x[i] > 300 or (x[i] > 60 and y[i] > 0):
+        v = y[511 - i]
+    out[i] = v
+
+or_of_loads_in_a_guard:
+    if i < out.size:
+        if x[i] > 300 or (x[i] > 60 and y[i] > 0):
+            out[i] = 1
+        else:
+            out[i] = 2
+
+or_of_loads_returns:
+    if x[i] > 300 or (x[i] > 60 and y[i] > 0):
+        return
+    out[i] = 1
+
+or_of_loads_in_a_loop:
+    for k in range(x.size // 130):
+        if x[i] > 300 or (x[i] > 60 * k and y[i] > k):
+            out[i] = k
+        else:
+            out[i] = 2
+
+and_of_loads_stores_else:
+    if x[i] > 100 and y[i] > 0:
+        out[i] = 1
+    else:
+        out[i] = 2
+
+and_of_three_stores_else:
+    if x[i] > 100 and y[i] > 0 and out[i] < 5:
+        out[i] = 1
+    else:
+        out[i] = 2
+
+or_of_two_stores_else:
+    if x[i] > 300 or y[i] > 0:
+        out[i] = 1
+    else:
+        out[i] = 2
+
+and_of_loads_loads_else:
+    if x[i] > 100 and y[i] > 0:
+        out[i] = x[i + 1]
+    else:
+        out[i] = x[i + 2] * y[i + 1]
+
+nested_else:
+    if x[i] > 100:
+        if y[i] > 0:
+            out[i] = 1
+        else:
+            out[i] = 2
+    else:
+        out[i] = 2
+
+elif_of_loads:
+    if x[i] > 300:
+        out[i] = 1
+    elif y[i] > 0:
+        out[i] = 2
+    else:
+        out[i] = 3
+
+and_of_loads_two_else:
+    if x[i] > 100 and y[i] > 0:
+        out[i] = 1
+        x[i] = 3
+    else:
+        out[i] = 2
+        x[i] = 4
+
+or_of_loads_more_behind:
+    if x[i] > 300 or (x[i] > 60 and y[i] > 0):
+        out[i] = 1
+    else:
+        out[i] = 2
+    y[i] = 3
+
+returned_or_not:
+    if x[i] < 100:
+        out[i] = y[i]
+        return
+    if y[i] < 0:
+        out[i] = x[i]
+        return
+    out[i] = x[i] * y[i]
+
+returned_or_not_in_a_guard:
+    if i < 500:
+        if y[i] > 0:
+            out[i] = x[i] + 1
+            return
+        out[i] = x[i] * 2
+    out[i] += 3
+
+returned_or_not_by_a_helper:
+    v = chosen(x, y, i)
+    out[i] = v
+
+continued_or_not:
+    for k in range(i, out.size, 512):
+        if y[k] > 0:
+            out[k] = x[k]
+            continue
+        out[k] = x[k] * y[k]
+
+continued_or_not_written_out:
+    for k in range(8):
+        if y[i + k] > 0:
+            v += x[i + k]
+            continue
+        v += x[i + k] * y[i + k]
+    out[i] = v
+
+continued_or_not_in_a_guard:
+    for k in range(i, out.size, 512):
+        if k % 3 == 0:
+            if y[k] > 0:
+                out[k] = x[k]
+                continue
+            out[k] = x[k] * y[k]
+        out[k] += 1
+
+stored_by_both_in_each_turn:
+    if i < 64:
+        for k in range(8):
+            if k == x[i] % 4:
+                out[8 * i + k] = 1
+            else:
+                out[8 * i + k] = 0
 
 known_to_a_helper:
     n = out.size

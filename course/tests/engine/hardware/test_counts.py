@@ -53,6 +53,17 @@ EXPLAINED = {
     # Behind a guard, or any other load, the compiler does move it up.
     "branch_else_behind_products_in_a_loop": "the assembler makes one way of two in some turns",
     "branch_stored_on_one_way": "the load behind a branch that the kernel begins with stays there",
+    # Lanes that come to one side of a branch by two ways may make it one after the other.
+    **dict.fromkeys(
+        (
+            "branch_or_of_loads_stores_else",
+            "branch_and_of_or_stores_else",
+            "branch_or_of_loads_in_a_guard",
+            "branch_or_of_loads_more_behind",
+        ),
+        "a load behind an `or` and an `and`: a side is made once for each way to it",
+    ),
+    "branch_returned_or_not_in_a_guard": "what two of three ways hold is loaded again",
     # The value stored is the value that is there: the compiler drops load and store.
     "merge_store_itself": "a store of what is there",
     "merge_store_back": "a store of what is there",

@@ -1,0 +1,49 @@
+"""What stands behind a branch that leaves is the other way through it: so the compiler reads it.
+
+if x[i] < 0:                        if x[i] < 0:
+out[i] = y[i]                       out[i] = y[i]
+continue                        else:
+out[i] = x[i] * y[i]                    out[i] = x[i] * y[i]
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+
+from course.plain.trees import nodes
+
+
+def with_other_ways(body: list[ast.stmt]) -> list[ast.stmt]:
+    """A function's body in which such a way is an ``else``; a branch that only leaves has none."""
+    if not any(_leaves(node) for node in nodes(body, ast.If)):
+        return body
+    return _block(body, ast.Return)
+
+
+def _leaves(node: ast.stmt, by: type[ast.stmt] = ast.stmt) -> bool:
+    """Whether a branch reads or writes something and then leaves."""
+    if not isinstance(node, ast.If) or node.orelse or not nodes(node.body, ast.Subscript):
+        return False
+    return isinstance(node.body[-1], ast.Return | ast.Continue) and isinstance(node.body[-1], by)
+
+
+def _block(block: list[ast.stmt], by: type[ast.stmt], ends_turn: bool = False) -> list[ast.stmt]:
+    """A block that `by` leaves; `ends_turn`: behind it the loop's next turn comes."""
+    made: list[ast.stmt] = []
+    for at, node in enumerate(block):
+        node = copy.copy(node)
+        last = at == len(block) - 1
+        if isinstance(node, ast.For | ast.While):
+            node.body = _block(node.body, ast.Continue, True)
+        elif isinstance(node, ast.If):
+            if not last and _leaves(node, by):
+                node.orelse, last = block[at + 1 :], True
+            node.body = _block(node.body, by, ends_turn and last)
+            node.orelse = _block(node.orelse, by, ends_turn and last)
+        elif ends_turn and last and isinstance(node, ast.Continue):
+            node = ast.copy_location(ast.Pass(), node)
+        made.append(node)
+        if last:
+            break
+    return made
