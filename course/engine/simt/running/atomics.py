@@ -48,6 +48,8 @@ ATOMICS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "cuda.atomic.cas": (np.copyto, _WORDS),
     "cuda.atomic.compare_and_swap": (np.copyto, _WORDS),
 }
+#: Of a float no GPU has these: what is there is loaded, and exchanged until nobody came between.
+_EXCHANGED, _FLOATS = ("sub", "max", "min", "nanmax", "nanmin"), (types.float32, types.float64)
 _COMPARING = ("cuda.atomic.cas", "cuda.atomic.compare_and_swap")
 
 
@@ -91,12 +93,16 @@ def atomic(path: str) -> Callable[[Lowering, ast.Call], Expr]:
         if name == "add" and array.dtype in (types.int32, types.uint32):
             aggregated = "reduction" if unused else "atomic"
         made = access_of("atomic", index, node, aggregated)
+        exchanged = array.memory == "global" and array.dtype in _FLOATS and name in _EXCHANGED
 
         def run(lanes: Lanes) -> Any:
             view = base.run(lanes)
             active = lanes.active(lanes.mask)
             values = [active.of(operand.run(lanes)) for operand in operands]
-            memory, cells = view.update(lanes, made(lanes)._replace(taken=not unused))
+            access = made(lanes)
+            memory, cells = view.update(lanes, access._replace(taken=not unused))
+            if exchanged:
+                view.count(lanes, access._replace(direction="load"))
             if unused and isinstance(compute, np.ufunc):
                 compute.at(memory, cells, values[0])
                 return None
