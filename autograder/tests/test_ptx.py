@@ -17,12 +17,11 @@ EXPLAINED = {
     "matmul_naive last_product_alone": "only the last turn's value is used",
     "histogram lanes_with_one_value_add_once": "what is held over a match is the assembler's work",
 }
-#: NVVM leaves the power of two numbers a function, and the sine that a loop asks for.
+#: NVVM leaves the power of two numbers a function.
 CALLS = {
     *("repeat_multiply closed_form", "repeat_multiply closed_form_of_most"),
     "repeat_multiply power_and_one_b",
     "divergence math_functions",
-    "vector_add adds_sixty_sines",
 }
 
 
