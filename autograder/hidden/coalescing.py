@@ -9,6 +9,8 @@ HIDDEN = {
         # a last strip of one row, and of one too few; a column, and one more than whole warps
         Draws(M=leaving(1, 16, 17, 120), N=leaving(1, 32, 33, 200), draws={"a": LARGE}),
         Draws(M=leaving(15, 16, 513, 640), N=1),
+        # more columns than a block has threads
+        Draws(M=between(17, 31), N=between(1025, 1100)),
         Draws(M=multiples(16, 16, 160), N=between(151, 250), draws={"a": integers(-1, 2)}),
         Draws(traffic=True, M=choice(512, 640), N=multiples(32, 64, 160)),
     ),

@@ -47,11 +47,14 @@ _DOWN = (
     Draws(M=between(2, 4), N=leaving(1, 2, 3, 199), draws={"x": far_down}),
     Draws(M=between(2, 4), N=leaving(1, 2, 3, 199), dtypes=HALF, draws={"x": LOWEST_HALF}),
 )
+#: Differences for which float16 has steps of 1/128, of weights that it still tells apart.
+_WIDE = Draws(M=between(4, 6), N=between(24, 40), dtypes=HALF, draws={"x": uniform(-6.0, 6.0)})
 _TILES = (
     *_DOWN,
     Draws(M=between(2, 4), N=between(1100, 1500), draws={"x": far_down}),
     Draws(M=1, N=1),
     Draws(M=between(65, 90), N=between(2, 40)),
+    _WIDE,
     # whole tiles, for every BLOCK: no mask is needed
     Draws(M=between(2, 4), N=choice(1024, 2048), draws={"x": _ties}),
     Draws(M=between(2, 6), N=between(1100, 3000)),
@@ -84,6 +87,7 @@ HIDDEN = {
         Draws(M=between(4, 8), N=between(500, 1000), draws={"x": near_1000}),
         Draws(M=5, N=between(1100, 2000), draws={"x": in_order}),
         *_DOWN,
+        _WIDE,
         Draws(M=leaving(1, 8, 9, 17), N=choice(257, 513, 1025), draws={"x": uniform(-90.0, -80.0)}),
         Draws(M=leaving(7, 8, 7, 15), N=choice(255, 511, 1023), draws={"x": _ties}),
         Draws(M=8, N=choice(256, 512, 1024), draws={"x": _peaks}),

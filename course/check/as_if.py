@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from course.check.compare import Compared
+from course.check.compare import SMALLEST_PATTERN, Compared, factor_of
 from course.check.outputs import ONE_BLOCK, WHOLE_GRID, called
 from course.plain.tiles import tiles_turned
 from course.spec.inputs import poisoned
@@ -378,6 +378,10 @@ def _of_values(cases: Sequence[Compared]) -> Iterator[Slip]:
                 right = partial(_times_size, "expected", name, of)
                 size = partial(_times_size, "magnitude", name, of)
                 yield Slip("slip_factor", {"factor": said}, right, size)
+    few = cases[-1]  # of one with more elements its pattern tells
+    times = factor_of(few.got.ravel(), few.expected.ravel())
+    if times is not None and few.got.size < SMALLEST_PATTERN:
+        yield slip("slip_times", partial(np.multiply, times), factor=times)
     for said, factor in (("ln 2 (0.693)", math.log(2)), ("log2 e (1.443)", 1 / math.log(2))):
         yield slip("slip_base", partial(np.multiply, factor), factor=said)
 

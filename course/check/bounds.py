@@ -82,10 +82,12 @@ class OutOfBounds:
             return "bounds_negative", self.known
         conditions = self.text.conditions(access)
         found = self._let_through(index, conditions)
-        if found is not None or "data" in self.text.counts(index):
+        if found is not None:
             return found
         if not self.of_launch:
             return self._block_array(index)
+        if "data" in self.text.counts(index):
+            return None
         return (
             self._looped(index, conditions)
             or self._beside_guard(index, conditions)
@@ -131,7 +133,7 @@ class OutOfBounds:
         if not guarded:
             return None
         free = [n for n in names if n not in guarded and self.text.counts(ast.Name(n, ast.Load()))]
-        fields = {**self.known, "name": guarded[0]}
+        fields = {**self.known, "name": "` and `".join(dict.fromkeys(guarded))}
         if free:
             return "bounds_free_part", {**fields, "free": free[0]}
         return "bounds_beside_guard", fields

@@ -223,7 +223,7 @@ def _pattern(one: Compared) -> tuple[str, dict[str, object]]:
             return "off_by_one", {}
         if same(flat, want[::-1], size[::-1]):
             return "reversed", {}
-        factor = _factor(flat, want)
+        factor = factor_of(flat, want)
         if factor is not None and same(flat, want * factor, size * factor):
             return "scaled", {"factor": factor}
         more = _offset(flat, want)
@@ -273,7 +273,7 @@ def _place_pattern(
     return "", {}
 
 
-def _factor(got: np.ndarray, expected: np.ndarray) -> int | float | None:
+def factor_of(got: np.ndarray, expected: np.ndarray) -> int | float | None:
     """A whole number, or one over one, or a short fraction, that every element is off by."""
     largest = int(np.argmax(np.abs(np.nan_to_num(expected.astype(np.float64)))))
     want, have = float(expected[largest]), float(got[largest])

@@ -320,6 +320,8 @@ divergence = KernelExercise(
         "the cube roots of row 0 and the square roots of row 1": lambda x: {
             "y": np.stack([np.cbrt(x[0]), np.sqrt(x[1])])
         },
+        "the square roots of both rows": lambda x: {"y": np.sqrt(x)},
+        "the cube roots of both rows": lambda x: {"y": np.cbrt(x)},
     },
     cases=(case(N=1), case(N=45), case(N=1000), case(True, N=4096)),
     launch=Launch("2 * cdiv(N, 128)", "128"),

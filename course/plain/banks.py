@@ -24,7 +24,8 @@ def extra_wavefronts(addresses: np.ndarray, active: np.ndarray, size: int) -> in
     rows, on = addresses.reshape(-1, together), active.reshape(-1, together)
     some = on.any(axis=1)
     words = rows[some][:, :, None] // BANK_BYTES + np.arange(max(1, size // BANK_BYTES))
-    words = np.where(on[some][:, :, None], words, -1).reshape(int(some.sum()), -1)
+    words = np.where(on[some][:, :, None], words, -1)
+    words = words.reshape(len(words), words.shape[1] * words.shape[2])
     words.sort(axis=1)
     fresh = words >= 0
     fresh[:, 1:] &= words[:, 1:] != words[:, :-1]

@@ -41,19 +41,19 @@ CAUSES: dict[str, tuple[str, str]] = {
         "already.|",
     ),
     "mask_wide": (
-        "The mask `{test}` lets `{name}` run up to {last}, and {array} has {have}| that lie "
-        "`{times}` elements apart|.",
+        "The mask `{test}` lets `{name}` run up to {last}, and {array} has {have}|, one "
+        "every `{times}` elements|.",
         "Which is wrong, the index or the mask? `{name}` has to stay below the number of places "
         "that it counts, and to be multiplied by the distance from one of them to the next.",
     ),
     "mask_loaded": (
         "The mask `{test}` lets `{name}` run as far as `{limit}` says, a number that line {line} "
-        "loads, and {array} has {have}| that lie `{times}` elements apart|.",
+        "loads, and {array} has {have}|, one every `{times}` elements|.",
         "What does `{limit}` count, and has {array} a place for each of these? Work out by hand "
         "which place the last `{name}` needs.",
     ),
     "mask_untested": (
-        "{array} has {have}| that lie `{times}` elements apart|: `{name}` counts them, and the "
+        "{array} has {have}|, one every `{times}` elements|: `{name}` counts them, and the "
         "mask `{mask}` does not test it.",
         "Can `{name}` be {size} or more? A program that has no such place has nothing to do: it "
         "leaves, or its mask is false.",

@@ -293,6 +293,10 @@ PATTERNS: dict[str, tuple[str, str]] = {
         "Every element is {factor} times what is expected, in every case.",
         "Where is something divided by a length, or multiplied: once too often, or never?",
     ),
+    "slip_times": (
+        "In every case it is {factor} times what is expected.",
+        "What is counted or multiplied once too often, or never?",
+    ),
     "slip_base": (
         "Every element is {factor} times what is expected.",
         "That is the factor between the logarithms to the bases e and 2. Which base is asked for?",

@@ -152,7 +152,8 @@ TRAFFIC: dict[str, tuple[str, str]] = {
     "tile_of_all_programs": (
         "Nothing in the address on line {line} goes with program_id({axis}): programs that differ "
         "there load the same elements of {array}, {times} times in all.",
-        "A tile that is longer along that axis needs fewer programs, and so fewer readings.",
+        "Has the grid more programs there than there are tiles? If not, a tile that is longer "
+        "along that axis needs fewer programs, and so fewer readings.",
     ),
     "tile_short": (
         "Each sector of {array} is asked for {times} times, once for each tile of {tile} along "

@@ -37,8 +37,8 @@ TILE: dict[str, tuple[str, str]] = {
     ),
     "tile_decorator": (
         "{construct} is no decorator that a check takes.",
-        "Write `@triton.jit` alone, or above it `@triton.heuristics({...})`, and above that "
-        "`@triton.autotune(configs=[...], key=[...])`.",
+        "Write `@triton.jit` alone above a kernel, or above it `@triton.heuristics({...})`, and "
+        "above that `@triton.autotune(configs=[...], key=[...])`; a launcher needs none.",
     ),
     "tile_autotune": (
         "`{construct}` cannot be read: of `@triton.autotune` a check takes `configs`, a list of "

@@ -316,7 +316,7 @@ def test_a_first_attempt_is_told_what_is_wrong_and_what_to_do(what):
         (
             "T=64",
             "T=32",
-            "A tile that is longer along that axis needs fewer programs, and so fewer readings.",
+            "a tile that is longer along that axis needs fewer programs, and so fewer readings.",
         ),
         ("BK=32", "BK=16", ""),
         (

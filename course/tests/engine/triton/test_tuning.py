@@ -75,7 +75,7 @@ def test_by_position_it_reads_the_same():
         ("@triton.jit", "@triton.heuristics({'BLOCK': lambda a: 64})\n@triton.jit",
          "tile_tuned_twice", "the launch gives it, too, or `@triton.autotune` does"),
         ("@triton.jit", "@staticmethod\n@triton.jit", "tile_decorator", "`@staticmethod`"),
-        ("@triton.jit\n", "", "tile_decorator", "is no decorator"),
+        ("@triton.jit\n", "", "tile_decorator", "a launcher needs none"),
     ],
 )  # fmt: skip
 def test_what_is_not_data_is_refused_by_its_name(old, new, message_id, words):
