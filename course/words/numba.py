@@ -76,7 +76,8 @@ SIMT: dict[str, tuple[str, str]] = {
     ),
     "launch_element": (
         "The argument `{name}` cannot be passed here: {detail}.",
-        "Pass an array for each field.",
+        "Pass an array of numbers: of records one for each field, of times `x.view(np.int64)`, in "
+        "the place of an array without axes one of shape (1,).",
     ),
     "host_vectorised": (
         "The signature of `{name}` does not say what it returns: Numba finds that out, and that is "

@@ -187,11 +187,11 @@ def test_a_gluon_kernel_tells_what_it_was_compiled_to(
         "    i += gl.arange(0, 32, gl.SliceLayout(0, rows))[None, :]\n"
         "    gl.store(x + i, 2 * gl.load(x + i))\n\n"
         "made = doubled[(1,)](torch.ones(128, device='cuda'))\n"
-        "print(made.asm['ptx'].count('st.global'), made.metadata.num_warps)\n"
+        "print(made.asm['ptx'].count('st.global'), made.metadata.num_warps, len(made.hash))\n"
     )
     done = ran(program)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.startswith("1 4\n")
+    assert done.stdout.startswith("1 4 64\n")
 
 
 @pytest.mark.slow
