@@ -492,7 +492,7 @@ def test_a_cause_is_told_where_the_text_alone_shows_it(tmp_path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("option", "status"), [("told", 1), ("let", 0)])
+@pytest.mark.parametrize(("option", "status"), [("told", 1), ("noted", 0)])
 def test_tests_may_let_programs_store_one_value_to_one_place(tmp_path, option, status) -> None:
     (tmp_path / "test_flag.py").write_text(
         "import torch, triton, triton.language as tl\n\n"
@@ -500,8 +500,10 @@ def test_tests_may_let_programs_store_one_value_to_one_place(tmp_path, option, s
         "def test_flag():\n    flag = torch.zeros(1, dtype=torch.int32, device='cuda')\n"
         "    raised[(8,)](flag)\n    assert flag.item() == 1\n"
     )
-    options = ("-q", "-p", "no:cacheprovider", "-p", "course.run.plugin", "--equal-stores", option)
-    assert ran(*options, module="pytest", folder=tmp_path).returncode == status
+    options = ("-s", "-p", "no:cacheprovider", "-p", "course.run.plugin", "--equal-stores", option)
+    done = ran(*options, module="pytest", folder=tmp_path)
+    assert done.returncode == status
+    assert ("Noted, and no finding: test_flag.py:5: raised: RACE" in done.stderr) == (not status)
 
 
 @pytest.mark.slow
