@@ -399,6 +399,8 @@ def test_a_next_step_is_one_that_fits() -> None:
         assert ("--equal-stores noted" in report.in_words(fault)) == one_value
     late = KernelFault(Outcome.TIMED_OUT, "timed_out", None, steps=9, thread=0, block=0)
     assert "runs here with a smaller size" in report.in_words(late)
+    met = KernelFault(Outcome.RACE, "race_global", None, **raced)
+    assert "by `cuda.atomic.add`. " in report.in_words(met)  # a program has no lessons
 
 
 def test_of_a_command_without_a_program_the_program_alone_is_asked_for(capsys) -> None:

@@ -93,7 +93,7 @@ def test_a_wrong_configuration_is_named(configuration, message, words):
     a = ten()
     with pytest.raises(KernelFault) as caught:
         double[configuration](a)
-    assert caught.value.message_id == message
+    assert (caught.value.message_id, caught.value.kernel) == (message, "double")
     assert words in str(caught.value)
     np.testing.assert_array_equal(a, np.arange(10))
 
