@@ -527,3 +527,37 @@ def test_int32_declared_scalars_wrap():
 
 def test_course_exports_what_the_lessons_use():
     assert {"measure", "trace", "KernelFault", "Outcome", "has_gpu"} <= set(course.__all__)
+
+
+@cuda.jit
+def floats_and_numbers(out, first):
+    i = cuda.threadIdx.x
+    floats = cuda.shared.array(0, float32)
+    numbers = cuda.shared.array(0, int32)[first:]
+    floats[i] = i + 0.5
+    numbers[i] = 10 * i
+    cuda.syncthreads()
+    out[i] = floats[31 - i] + numbers[31 - i]
+
+
+@cuda.jit
+def bits_of_floats(out):
+    i = cuda.threadIdx.x
+    floats = cuda.shared.array(0, float32)
+    floats[i] = i
+    out[i] = cuda.shared.array(0, int32)[i]
+
+
+def test_dynamic_shared_arrays_of_two_types_have_each_its_part():
+    out = np.zeros(32)
+    floats_and_numbers[1, 32, 0, 256](out, 32)
+    np.testing.assert_array_equal(out, 11 * np.arange(32.0)[::-1] + 0.5)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "passed", "line"), [(floats_and_numbers, (31,), 6), (bits_of_floats, (), 5)]
+)
+def test_a_byte_of_dynamic_shared_memory_of_two_types_is_not_measured(kernel, passed, line):
+    fault = raised(kernel[2, 32, 0, 256], np.zeros(64), *passed)
+    assert (fault.outcome, fault.message_id) == (Outcome.NOT_MEASURED, "dynamic_shared_types")
+    assert fault.line == kernel.py_func.__code__.co_firstlineno + line
