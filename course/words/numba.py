@@ -94,7 +94,7 @@ SIMT: dict[str, tuple[str, str]] = {
         "Give it a value above this line, on every path that leads here.",
     ),
     "name_of_pythons": (
-        "Something in this cell is called `{name}`, which Numba takes for Python's own alone.",
+        "Something of yours is called `{name}`, which Numba takes for Python's own alone.",
         "Give yours another name.",
     ),
     "type_unification": (

@@ -6,7 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numba import cuda
 
 from course.engine.faults import KernelFault, Outcome
 from course.run import report
@@ -401,6 +403,21 @@ def test_a_next_step_is_one_that_fits() -> None:
     assert "runs here with a smaller size" in report.in_words(late)
     met = KernelFault(Outcome.RACE, "race_global", None, **raced)
     assert "by `cuda.atomic.add`. " in report.in_words(met)  # a program has no lessons
+
+
+@cuda.jit
+def imports(out):
+    import math
+
+    out[0] = math.pi
+
+
+def test_a_program_has_no_cells() -> None:
+    with pytest.raises(KernelFault) as found:
+        imports[1, 1](np.zeros(1))
+    named = KernelFault(Outcome.DOES_NOT_COMPILE, "name_of_pythons", None, name="len")
+    for fault in (found.value, named):
+        assert "cell" not in report.in_words(fault)
 
 
 def test_of_a_command_without_a_program_the_program_alone_is_asked_for(capsys) -> None:
