@@ -74,7 +74,9 @@ def run_on_engine(
         for a in args
     ]
     try:
-        traffic = launch(function, local, grid, block, shared_bytes(dynamic_bytes), **options)
+        traffic = launch(
+            function, local, grid, block, shared_bytes(function.name, dynamic_bytes), **options
+        )
     except KernelFault as fault:
         fault.happened_in(function.name, function.filename, kernel=function.name)
         note(fault.traffic, function.name, function.filename)

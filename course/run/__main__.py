@@ -56,11 +56,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     def tell(fault: KernelFault) -> None:
         print(report.in_words(fault), file=sys.stderr, flush=True)
 
-    def note(fault: KernelFault) -> None:
-        said = "\n".join(report.in_words(fault).splitlines()[:2])  # without what to do
-        print(f"Noted, and no finding: {said}", file=sys.stderr, flush=True)
-
-    found = Findings(options.go_on, tell, note if options.equal_stores == "noted" else None)
+    noted = options.equal_stores == "noted"
+    found = Findings(options.go_on, tell, report.note if noted else None)
     with measure(options.target) as traffic:
         status = _run(options, found)
     status = 1 if any(map(report.is_finding, found.faults)) else 2 if found.faults else status

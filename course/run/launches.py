@@ -104,8 +104,8 @@ def _place(fault: KernelFault, function: Any) -> None:
 class Handle:
     """What Triton gives back for a launch: the compiled kernel, made when something is asked of it.
 
-    Attributes that Triton's own has and a program may ask for: `asm`, `metadata`, `n_regs`,
-    `n_spills`, `name`; `handle[grid](*args)` launches.
+    It has what Triton's own has (`asm`, `metadata`, `hash` and the rest), and `handle[grid](*args)`
+    launches.
     """
 
     def __init__(self, kernel: Any, args: tuple, named: dict[str, Any], target: int) -> None:
@@ -136,15 +136,10 @@ class Handle:
     def _resources(self) -> gate.Resources:
         return gate.compile_for(self._kernel, self._args, self._named, self._target)
 
-    @property
-    def asm(self) -> Any:
-        """The kernel's text in each stage: ttir, ttgir, llir, ptx, and its cubin."""
-        return self._compiled.asm
-
-    @property
-    def metadata(self) -> Any:
-        """What Triton notes of the kernel: `shared`, `num_warps` and the rest."""
-        return self._compiled.metadata
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._compiled, name)
 
     @property
     def n_regs(self) -> int | None:

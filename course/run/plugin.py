@@ -25,7 +25,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
                     help="how far a kernel may reach (default: %(default)s)")  # fmt: skip
     group.addoption("--unwritten", choices=("told", "let"), default="told",
                     help="loads of what nothing has written (default: %(default)s)")  # fmt: skip
-    group.addoption("--equal-stores", choices=("told", "let"), default="told",
+    group.addoption("--equal-stores", choices=("told", "noted"), default="told",
                     help="stores of one value to one place (default: %(default)s)")  # fmt: skip
     group.addoption("--traffic", action="store_true",
                     help="end with a table of what the kernels asked of memory")  # fmt: skip
@@ -42,8 +42,8 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     from course.run.launches import Findings, started
 
     options = early_config.known_args_namespace
-    target, let = int(options.gpu.removeprefix("sm_")), options.equal_stores == "let"
-    found = Findings(False, _nothing, _nothing if let else None)
+    target, noted = int(options.gpu.removeprefix("sm_")), options.equal_stores == "noted"
+    found = Findings(False, _nothing, report.note if noted else None)
     started(target, options.bounds, options.unwritten, found)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import linecache
+import sys
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -70,6 +71,12 @@ def in_words(fault: KernelFault) -> str:
     elif _is_of_a_view(fault) and fault.dialect == "triton":
         lines.append(_BEYOND_A_VIEW)
     return "\n".join(lines)
+
+
+def note(fault: KernelFault) -> None:
+    """Prints what is no finding: where and what."""
+    said = "\n".join(in_words(fault).splitlines()[:2])
+    print(f"Noted, and no finding: {said}", file=sys.stderr, flush=True)
 
 
 def _is_of_a_view(fault: KernelFault) -> bool:

@@ -76,7 +76,8 @@ SIMT: dict[str, tuple[str, str]] = {
     ),
     "launch_element": (
         "The argument `{name}` cannot be passed here: {detail}.",
-        "Pass an array for each field.",
+        "Pass an array of numbers: of records one for each field, of times `x.view(np.int64)`, in "
+        "the place of an array without axes one of shape (1,).",
     ),
     "host_vectorised": (
         "The signature of `{name}` does not say what it returns: Numba finds that out, and that is "
@@ -93,7 +94,7 @@ SIMT: dict[str, tuple[str, str]] = {
         "Give it a value above this line, on every path that leads here.",
     ),
     "name_of_pythons": (
-        "Something in this cell is called `{name}`, which Numba takes for Python's own alone.",
+        "Something of yours is called `{name}`, which Numba takes for Python's own alone.",
         "Give yours another name.",
     ),
     "type_unification": (

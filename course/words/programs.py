@@ -37,6 +37,9 @@ PROGRAMS = {
         "Which launch, or which line of PyTorch, should have written this element? Of a launch: "
         "does its grid reach so far, and does its mask let it through?",
     ),
+    "race_global": WORDS["race_global"]._replace(
+        next=WORDS["race_global"].next.replace(" (lesson 03)", "")
+    ),
     "timed_out": WORDS["timed_out"]._replace(
         next="Does the loop's condition ever become false, and what changes it? A loop that only "
         "is long runs here with a smaller size, or with its work spread over more threads."

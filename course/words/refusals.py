@@ -317,6 +317,11 @@ REFUSALS: dict[str, tuple[str, str]] = {
         "A function of this line takes {known}, and gets {got}.",
         "Convert first, `x.to(tl.float32)`, and back where the result is stored.",
     ),
+    "tile_types_of_libdevice": (
+        "A function of libdevice's on this line does not take {got}.",
+        "Most take float32 and float64: convert first, `x.to(tl.float32)`, and back where the "
+        "result is stored.",
+    ),
     "tile_no_bits": (
         "An operator of this line takes whole numbers, and gets {first} and {second}.",
         "Convert first, `x.to(tl.int32)`; the bits of a float are "

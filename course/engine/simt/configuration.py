@@ -39,7 +39,9 @@ def configuration(name: str, given: Any) -> Configuration:
         raise refused("launch_configuration", name, got=_written(given))
     grid, block = given[:2]
     return Configuration(
-        _extent(grid, "grid"), _extent(block, "block"), shared_bytes(given[3] if given[3:] else 0)
+        _extent(name, grid, "grid"),
+        _extent(name, block, "block"),
+        shared_bytes(name, given[3] if given[3:] else 0),
     )
 
 
@@ -53,28 +55,28 @@ def for_all(name: str, tasks: Any, block: Any, shared: Any) -> Configuration | N
         raise refused("launch_tasks", name, got=repr(tasks))
     if tasks == 0:
         return None
-    threads = _extent(block or FORALL_BLOCK_THREADS, "block")
+    threads = _extent(name, block or FORALL_BLOCK_THREADS, "block")
     if not isinstance(threads, int) or threads < 1:
-        raise rejected(None, "block_shape", block=_written(block))
-    return Configuration(-(-int(tasks) // threads), threads, shared_bytes(shared))
+        raise refused("block_shape", name, block=_written(block))
+    return Configuration(-(-int(tasks) // threads), threads, shared_bytes(name, shared))
 
 
-def shared_bytes(given: Any) -> int:
+def shared_bytes(name: str, given: Any) -> int:
     """The dynamic shared memory of a launch, in bytes.
 
     Raises:
         KernelFault: REJECTED where it is not a whole number, 0 or more.
     """
     if not _is_whole(given) or given < 0:
-        raise rejected(None, "launch_shared_bytes", got=repr(given))
+        raise refused("launch_shared_bytes", name, got=repr(given))
     return int(given)
 
 
-def _extent(given: Any, what: str) -> int | tuple[int, ...]:
+def _extent(name: str, given: Any, what: str) -> int | tuple[int, ...]:
     """A grid's or block's extent: a whole number, or a tuple of up to three; () is 1."""
     parts = given if isinstance(given, tuple) else (given,)
     if len(parts) > 3 or not all(_is_whole(part) for part in parts):
-        raise rejected(None, f"{what}_shape", **{what: _written(given)})
+        raise refused(f"{what}_shape", name, **{what: _written(given)})
     return tuple(int(part) for part in parts) or 1 if isinstance(given, tuple) else int(given)
 
 

@@ -500,7 +500,7 @@ def _view(
     name: str, array: np.ndarray, allocations: dict[tuple[int, int], Allocation]
 ) -> GlobalView:
     if array.ndim == 0:
-        raise TypingError("it has no axes: pass x.item(), a number, or give it the shape (1,)")
+        raise NotHeld("an array without axes is compiled by Numba, and not run here")
     plain, fields = without_fields(array)
     numba_type(plain.dtype)
     view = GlobalView(name, plain, _allocated(plain, allocations), fields)

@@ -6,7 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numba import cuda
 
 from course.engine.faults import KernelFault, Outcome
 from course.run import report
@@ -187,11 +189,11 @@ def test_a_gluon_kernel_tells_what_it_was_compiled_to(
         "    i += gl.arange(0, 32, gl.SliceLayout(0, rows))[None, :]\n"
         "    gl.store(x + i, 2 * gl.load(x + i))\n\n"
         "made = doubled[(1,)](torch.ones(128, device='cuda'))\n"
-        "print(made.asm['ptx'].count('st.global'), made.metadata.num_warps)\n"
+        "print(made.asm['ptx'].count('st.global'), made.metadata.num_warps, len(made.hash))\n"
     )
     done = ran(program)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.startswith("1 4\n")
+    assert done.stdout.startswith("1 4 64\n")
 
 
 @pytest.mark.slow
@@ -399,6 +401,23 @@ def test_a_next_step_is_one_that_fits() -> None:
         assert ("--equal-stores noted" in report.in_words(fault)) == one_value
     late = KernelFault(Outcome.TIMED_OUT, "timed_out", None, steps=9, thread=0, block=0)
     assert "runs here with a smaller size" in report.in_words(late)
+    met = KernelFault(Outcome.RACE, "race_global", None, **raced)
+    assert "by `cuda.atomic.add`. " in report.in_words(met)  # a program has no lessons
+
+
+@cuda.jit
+def imports(out):
+    import math
+
+    out[0] = math.pi
+
+
+def test_a_program_has_no_cells() -> None:
+    with pytest.raises(KernelFault) as found:
+        imports[1, 1](np.zeros(1))
+    named = KernelFault(Outcome.DOES_NOT_COMPILE, "name_of_pythons", None, name="len")
+    for fault in (found.value, named):
+        assert "cell" not in report.in_words(fault)
 
 
 def test_of_a_command_without_a_program_the_program_alone_is_asked_for(capsys) -> None:
@@ -492,7 +511,7 @@ def test_a_cause_is_told_where_the_text_alone_shows_it(tmp_path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("option", "status"), [("told", 1), ("let", 0)])
+@pytest.mark.parametrize(("option", "status"), [("told", 1), ("noted", 0)])
 def test_tests_may_let_programs_store_one_value_to_one_place(tmp_path, option, status) -> None:
     (tmp_path / "test_flag.py").write_text(
         "import torch, triton, triton.language as tl\n\n"
@@ -500,8 +519,10 @@ def test_tests_may_let_programs_store_one_value_to_one_place(tmp_path, option, s
         "def test_flag():\n    flag = torch.zeros(1, dtype=torch.int32, device='cuda')\n"
         "    raised[(8,)](flag)\n    assert flag.item() == 1\n"
     )
-    options = ("-q", "-p", "no:cacheprovider", "-p", "course.run.plugin", "--equal-stores", option)
-    assert ran(*options, module="pytest", folder=tmp_path).returncode == status
+    options = ("-s", "-p", "no:cacheprovider", "-p", "course.run.plugin", "--equal-stores", option)
+    done = ran(*options, module="pytest", folder=tmp_path)
+    assert done.returncode == status
+    assert ("Noted, and no finding: test_flag.py:5: raised: RACE" in done.stderr) == (not status)
 
 
 @pytest.mark.slow

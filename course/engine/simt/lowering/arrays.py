@@ -11,7 +11,7 @@ import numpy as np
 from numba.core import types
 from numba.np.numpy_support import as_dtype
 
-from course.engine.faults import does_not_compile, rejected, too_many_resources
+from course.engine.faults import does_not_compile, too_many_resources
 from course.engine.simt.lowering.arguments import arguments
 from course.engine.simt.lowering.expr import Expr, describe
 from course.engine.simt.lowering.types import (
@@ -114,20 +114,12 @@ def _dynamic_shared(low: Lowering, name: str, element: Scalar, fields: tuple[str
     itemsize = numpy_dtype(element).itemsize * math.prod(shape)
 
     def run(lanes: Lanes) -> SharedArray:
-        array = lanes.shared.get("dynamic")
+        array = lanes.shared.get((element, shape))
         if array is None:
             extent = lanes.launch.dynamic_shared_bytes // itemsize
             base = lanes.launch.program.shared_bytes
             array = SharedArray(name, (extent, *shape), element, lanes, base)
-            lanes.shared["dynamic"] = array
-        if array.type.dtype != element:
-            raise rejected(
-                None,
-                "rejected_dynamic_shared",
-                array=name,
-                dtype=str(element),
-                other=str(array.type.dtype),
-            )
+            lanes.shared[element, shape] = array
         return array
 
     type_ = ArrayType(element, 1 + len(shape), "shared", fields)

@@ -419,6 +419,6 @@ _STATEMENT_INSTEAD: dict[type[ast.AST], str] = {
     "defined once, and called with its arguments in their order",
     ast.Match: "numbers behind `case`, or `if` and `elif`",
     ast.Delete: "leave it out",
-    ast.Import: "import at the top of the cell",
-    ast.ImportFrom: "import at the top of the cell",
+    ast.Import: "import above the kernel",
+    ast.ImportFrom: "import above the kernel",
 }

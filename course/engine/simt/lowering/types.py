@@ -197,7 +197,8 @@ def numba_type(dtype: np.dtype[Any]) -> Scalar:
     Raises:
         TypingError: for elements that a kernel of this course cannot hold.
     """
-    if (dtype.kind == "V" and not dtype.hasobject) or dtype in (np.complex64, np.complex128):
+    compiled = dtype.kind in "Mm" or dtype in (np.complex64, np.complex128)
+    if compiled or (dtype.kind == "V" and not dtype.hasobject):
         raise NotHeld(f"elements of type {dtype} are compiled by Numba, and not run here")
     if dtype.kind not in "biuf" or dtype.itemsize > 8 or not dtype.isnative:
         raise TypingError(f"elements of type {dtype} are not numbers that a kernel here can hold")

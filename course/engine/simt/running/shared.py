@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from course.engine.equal_stores import hearing
-from course.engine.faults import KernelFault, Outcome
+from course.engine.faults import KernelFault, Outcome, not_measured
 from course.engine.simt.lowering.types import ArrayType, Scalar, numpy_dtype
 from course.engine.simt.running.bounds import Access, check_bounds
 from course.engine.simt.running.lanes import Lanes, Mask
@@ -208,6 +208,7 @@ class SharedArray(Packed):
         plan = self._plan(lanes, access)
         self._count(lanes, plan, access)
         cells, threads = plan.cells, plan.threads
+        self._require_own_bytes(lanes, cells, access.line)
         if self.alike:
             rows = lanes.spread(values)
             if access.mask is not None:
@@ -242,6 +243,7 @@ class SharedArray(Packed):
         missing = ~self.written.reshape(-1)[cells]
         if not missing.any():
             return
+        self._require_own_bytes(lanes, cells[missing], line)
         where = np.nonzero(missing)[0]
         at = int(where[np.argmin(threads[where])])
         cell = int(cells[at]) if self.alike else int(cells[at]) // lanes.blocks
@@ -254,6 +256,20 @@ class SharedArray(Packed):
             index=self.index_of(cell),
             **lanes.place(thread % lanes.threads, thread // lanes.threads),
         )
+
+    def _require_own_bytes(self, lanes: Lanes, cells: np.ndarray, line: int) -> None:
+        """Dynamic arrays of all types begin at one address: of each byte one may be the owner."""
+        for other in lanes.shared.values():
+            if other is self or other.base_bytes != self.base_bytes:
+                continue
+            owned = other.written.any(axis=1).repeat(other.dtype.itemsize)
+            size = self.dtype.itemsize
+            touched = (cells // self.written.shape[1])[:, None] * size + np.arange(size)
+            if owned[touched[touched < owned.size]].any():
+                raise not_measured(
+                    line, "dynamic_shared_types", array=self.name, dtype=str(self.type.dtype),
+                    other=str(other.type.dtype),
+                )  # fmt: skip
 
 
 def _turns(

@@ -390,12 +390,21 @@ def _located(function: Any, error: CompilationError) -> tuple[_Place, str]:
     elif isinstance(chain[-1], CompileTimeAssertionFailure):
         message = f"{told}: {message}"
     place = _Place(None)
-    sources = {code.source: code for code in map(code_of, own_functions(function))}
+    codes = [*map(code_of, own_functions(function))]
     for part in chain:
-        code = sources.get(part.src or "")
+        code = next((code for code in codes if code.source == part.src), None)
         if code is not None and hasattr(part.node, "lineno"):
+            # of a call that it refuses Triton names the called function, and the caller's line
+            code = next((one for one in (code, *codes) if _holds(one.source, part.node)), code)
             place = _place(function, code.filename, code.lines_before + part.node.lineno)
     return place, _cut(message)
+
+
+def _holds(source: str, node: ast.AST) -> bool:
+    """Whether this is the text that a node stands in."""
+    wanted = ast.dump(node, include_attributes=True)
+    same = (one for one in ast.walk(ast.parse(source)) if type(one) is type(node))
+    return any(ast.dump(one, include_attributes=True) == wanted for one in same)
 
 
 def _from_passes(function: Any, text: str, error: Exception) -> tuple[_Place, str]:

@@ -70,6 +70,7 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
     (r"invalid operands of type .*pointer<", "tile_pointer_as_number"),
     (r"invalid operands of type (?P<first>\S+) and (?P<second>[\w.]+)", "tile_no_bits"),
     (r"Expected dtype \[(?P<known>.*)\] but got (?P<got>\w+)", "tile_other_floats"),
+    (r"^\((?P<got>triton\.language\..*)\)$", "tile_types_of_libdevice"),
     (r"Scalar (?P<value>\S+) is out of range for type (?P<got>\w+)", "tile_out_of_type"),
     (r"'torch\.dtype' object has no attribute", "tile_type_of_torch"),
     (r"cannot cast \S+ to .*pointer<", "tile_type_of_a_pointer"),
@@ -232,6 +233,8 @@ def _fields(message_id: str, groups: dict[str, str | None]) -> dict[str, object]
         fields["construct"], fields["instead"] = _NOT_OF_TRITON.get(written, (written, None))
     if message_id == "tile_other_floats":
         fields["known"] = str(fields["known"]).replace("', '", " or ").strip("'")
+    if message_id == "tile_types_of_libdevice":
+        fields["got"] = str(fields["got"]).replace("triton.language.", "").replace(", ", " and ")
     if message_id == "tile_keyword":
         fields["near"] = _CALLED_HERE.get(str(fields["argument"]))
     if message_id == "tile_call_lacks":  # Triton is silent on the one thing that `flip` takes

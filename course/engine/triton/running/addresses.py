@@ -20,6 +20,10 @@ REGION_BITS = 40
 MIDDLE = 1 << (REGION_BITS - 1)
 BYTE = (1 << REGION_BITS) - 1
 _NOWHERE = -(1 << 62)
+#: Of an address that has left its tensor: above these bits the tensor's number, one of so many,
+#: and in them the bytes from the start of its region, fewer than `_FAR` to either side.
+_AWAY_BITS, _HOMES = 52, 1023
+_FAR = 1 << (_AWAY_BITS - 1)
 #: What a number has as an address where nothing lies.
 _LOST = np.int64(-(1 << 63))
 
@@ -41,9 +45,22 @@ def view_at(address: int, views: list[View]) -> View | None:
 
 
 def of_one_tensor(base: np.ndarray, addresses: np.ndarray) -> np.ndarray:
-    """Addresses made from `base`; one that came to another tensor's memory is no address at all."""
+    """Addresses made from `base`; one that came to another tensor's memory is no address at all.
+
+    It keeps in mind which tensor it is from and how far it is away: a later step may bring it back.
+    """
     strayed = (addresses ^ base) >> REGION_BITS != 0
-    return np.where(strayed, _NOWHERE, addresses) if strayed.any() else addresses
+    if not strayed.any():
+        return addresses
+    away = base >> 62 == -1
+    home = np.where(away, base >> _AWAY_BITS & _HOMES, base >> REGION_BITS)
+    start = np.where(away, _NOWHERE | home << _AWAY_BITS, home << REGION_BITS)
+    far = addresses - start
+    far -= np.where(away & (base - start >= _FAR), 2 * _FAR, 0)  # it was behind its tensor
+    known = (home >= 0) & (home < _HOMES) & (abs(far) < _FAR)
+    kept = np.where(known, _NOWHERE | home << _AWAY_BITS | far & (2 * _FAR - 1), _NOWHERE)
+    back = known & (far >> REGION_BITS == 0)
+    return np.where(strayed, np.where(back, (home << REGION_BITS) + far, kept), addresses)
 
 
 class Numbers:

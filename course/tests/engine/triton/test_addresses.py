@@ -41,6 +41,13 @@ def noted(x_ptr, table_ptr, ROW_BYTES: tl.constexpr):
     tl.store(table_ptr + tl.program_id(0), x_ptr.to(tl.int64) + tl.program_id(0) * ROW_BYTES)
 
 
+@triton.jit
+def by_detours(x_ptr, out_ptr, away, back, WIDE: tl.constexpr):
+    at = tl.arange(0, WIDE)
+    far = x_ptr + away + at * (away // 2)
+    tl.store(out_ptr + at, tl.load(far + 3 + at * (back // 2) + back + at - 3))
+
+
 def rows(count=4, wide=WIDE):
     return [torch.rand(wide) for _ in range(count)]
 
@@ -138,3 +145,15 @@ def test_what_nothing_has_written_is_told_behind_an_address_too() -> None:
     assert found.value.outcome is Outcome.UNINITIALISED
     launch(raised, (given, torch.ones(WIDE), WIDE), (1,), space=space)
     launch(a_row_each, (given, torch.zeros(WIDE), WIDE), (1,), space=space)
+
+
+@pytest.mark.parametrize("away", [1 << 38, -(1 << 38), 1 << 44, -(1 << 44)])
+def test_a_pointer_that_leaves_its_tensor_on_the_way_comes_back_to_it(away) -> None:
+    # 2^38 floats further begins the region of another tensor: descriptors of ragged parts do so
+    x, out = torch.rand(WIDE), torch.zeros(WIDE)
+    launch(by_detours, (x, out, away, -away, WIDE), (1,))
+    assert torch.equal(out, x)
+    for past in (1 << 38, -(1 << 38), 1 << 58):
+        with pytest.raises(KernelFault) as found:
+            launch(by_detours, (x, out, away, past - away, WIDE), (1,))
+        assert found.value.message_id == "tile_no_tensor"

@@ -8,6 +8,7 @@ import pytest
 import torch
 import triton
 import triton.language as tl
+from triton.language.extra import libdevice
 
 from course.engine.equal_stores import heard_by
 from course.engine.faults import KernelFault, Outcome
@@ -543,6 +544,22 @@ def pythons_root(x_ptr, out_ptr, N: tl.constexpr):
 
 
 @triton.jit
+def tanh_of_halves(x_ptr, out_ptr, N: tl.constexpr):
+    tl.store(out_ptr, libdevice.tanh(tl.load(x_ptr).to(tl.float16)))
+
+
+@triton.jit(noinline=True)
+def called(x):
+    return x + 1
+
+
+@triton.jit
+def calls_with_a_block(x_ptr, out_ptr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(out_ptr + i, called(tl.load(x_ptr + i)))
+
+
+@triton.jit
 def no_such_function(x_ptr, out_ptr, N: tl.constexpr):
     tl.store(out_ptr, tl.tanh(tl.load(x_ptr)))
 
@@ -637,6 +654,8 @@ def masks_a_block_pointer(x_ptr, out_ptr, N: tl.constexpr):
         (two_of_one, 2, "several names to the parts of one block", "Load each by itself"),
         (masks_with_a_number, 3, "has to be a comparison", "`mask=offsets < N`"),
         (exponent_of_halves, 2, "takes fp32 or fp64, and gets fp16", "`x.to(tl.float32)`"),
+        (tanh_of_halves, 2, "does not take float16", "`x.to(tl.float32)`"),
+        (calls_with_a_block, 3, "called is marked noinline", "Check the types"),
         (shifts_a_float, 2, "takes whole numbers, and gets float32", "`x.to(tl.int32)`"),
         (wants_another_constant, 2, "is false: N is at most 7", "Which constants"),
         (pointer_of_another_shape, 3, "to have shape [8, 8] but got [8]", "the types and shapes"),
