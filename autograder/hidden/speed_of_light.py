@@ -62,7 +62,8 @@ HIDDEN = {
         _reports(3, "matmul_coarse_1d"),
         _reports(4, "repeat_multiply"),
         _reports(6, "layernorm_eight_rows", "layernorm_eight_short"),
-        _reports(7, "transpose_padded", "stencil_halo"),
+        _reports(7, "transpose_padded"),
+        _reports(7, "stencil_halo"),
     ),
     "tile_arithmetic": (
         # those that the compiler multiplies with wgmma: the others keep a stage less
