@@ -1,9 +1,7 @@
 """What stands behind a branch that leaves is the other way through it: so the compiler reads it.
 
-if x[i] < 0:                        if x[i] < 0:
-out[i] = y[i]                       out[i] = y[i]
-continue                        else:
-out[i] = x[i] * y[i]                    out[i] = x[i] * y[i]
+``if x[i] < 0: out[i] = y[i]; continue`` and ``out[i] = x[i] * y[i]`` behind it are both ways of one
+branch, as with an ``else``.
 """
 
 from __future__ import annotations
@@ -16,16 +14,15 @@ from course.plain.trees import nodes
 
 def with_other_ways(body: list[ast.stmt]) -> list[ast.stmt]:
     """A function's body in which such a way is an ``else``; a branch that only leaves has none."""
-    if not any(_leaves(node) for node in nodes(body, ast.If)):
+    if not any(_leaves(node, ast.Return, ast.Continue) for node in nodes(body, ast.If)):
         return body
     return _block(body, ast.Return)
 
 
-def _leaves(node: ast.stmt, by: type[ast.stmt] = ast.stmt) -> bool:
-    """Whether a branch reads or writes something and then leaves."""
-    if not isinstance(node, ast.If) or node.orelse or not nodes(node.body, ast.Subscript):
-        return False
-    return isinstance(node.body[-1], ast.Return | ast.Continue) and isinstance(node.body[-1], by)
+def _leaves(node: ast.If, *by: type[ast.stmt]) -> bool:
+    """Whether a branch without an ``else`` reads or writes something and then leaves."""
+    leaves = not node.orelse and isinstance(node.body[-1], by)
+    return leaves and bool(nodes(node.body, ast.Subscript))
 
 
 def _block(block: list[ast.stmt], by: type[ast.stmt], ends_turn: bool = False) -> list[ast.stmt]:
