@@ -74,6 +74,12 @@ SIMT: dict[str, tuple[str, str]] = {
         "One name stands for several arrays, and that is not run here: {what}.",
         "Numba compiles this. Give each array a name of its own here, or put each into a branch.",
     ),
+    "dynamic_shared_types": (
+        "{array} takes bytes of dynamic shared memory as {dtype} that another array takes as "
+        "{other}. Numba compiles this, and it is not run here.",
+        "All dynamic shared arrays of a kernel start at one address. Give each a part of its own: "
+        "`cuda.shared.array(0, float32)[:n]` and `cuda.shared.array(0, int32)[n:]`.",
+    ),
     "launch_element": (
         "The argument `{name}` cannot be passed here: {detail}.",
         "Pass an array of numbers: of records one for each field, of times `x.view(np.int64)`, in "

@@ -154,12 +154,6 @@ _ADMISSION = {
         "The cell cannot be read: {detail}.",
         "Keep the kernel and what it uses, in plain text.",
     ),
-    "dynamic_shared_types": Words(
-        "{array} takes bytes of dynamic shared memory as {dtype} that another array takes as "
-        "{other}. Numba compiles this, and it is not run here.",
-        "All dynamic shared arrays of a kernel start at one address. Give each a part of its own: "
-        "`cuda.shared.array(0, float32)[:n]` and `cuda.shared.array(0, int32)[n:]`.",
-    ),
     "rejected_constant": Words(
         "`{construct}` is not a constant that a kernel's cell may have: a number, arithmetic on "
         "numbers, or a small array of numbers.",
