@@ -32,7 +32,8 @@ def function_source(function: Any) -> str:
         linecache.checkcache(code.co_filename)
     text = "".join(linecache.getlines(code.co_filename))
     if is_cell(code.co_filename):  # where a command runs the cell, it has no text of its own
-        return latest_cell(function.__name__) or text
+        # from Python 3.13 on, what `python -c` was given has the name of whatever `exec` made
+        return latest_cell(function.__name__) or (text if code.co_name.strip("<>") in text else "")
     return used_part(text, function.__name__, code.co_firstlineno) if text else ""
 
 

@@ -1,5 +1,6 @@
 """Stages, numbering and credit of a check, with launches that are faked."""
 
+import linecache
 import sys
 
 import numpy as np
@@ -480,7 +481,9 @@ def test_anything_that_is_no_kernel_becomes_a_verdict(passed, said):
     assert not verdict
 
 
-def test_a_kernel_made_by_exec_has_no_source_and_says_so():
+@pytest.mark.parametrize("text", [[], ["import sys\n"]])
+def test_a_kernel_made_by_exec_has_no_source_and_says_so(monkeypatch, text):
+    monkeypatch.setitem(linecache.cache, "<string>", (0, None, text, "<string>"))
     names: dict[str, object] = {}
     exec("from numba import cuda\n@cuda.jit\ndef vector_add(a, b, c):\n    pass\n", names)
     verdict = check_function(vector_add, names["vector_add"])

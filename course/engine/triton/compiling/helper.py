@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import os
 import pickle
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from triton.runtime.jit import JITFunction
@@ -108,17 +108,34 @@ class Helper:
 
     def _packed(self, work: Work) -> bytes:
         packed = io.BytesIO()
-        packer = pickle.Pickler(packed)
-        packer.persistent_id = self._name_of  # type: ignore[method-assign]  # as pickle documents
-        packer.dump(work)
+        _Packer(packed, self._functions).dump(work)
         return packed.getvalue()
 
-    def _name_of(self, value: Any) -> int | None:
-        if not isinstance(value, JITFunction):
+
+class _Packer(pickle.Pickler):
+    """Names the cell's functions, which parent and child both have."""
+
+    def __init__(self, file: io.BytesIO, functions: Mapping[int, JITFunction]) -> None:
+        super().__init__(file)
+        self._functions = functions
+
+    def persistent_id(self, obj: Any) -> int | None:
+        if not isinstance(obj, JITFunction):
             return None
-        if id(value) not in self._functions:
+        if id(obj) not in self._functions:
             raise pickle.PicklingError("a function that was not there when the child began")
-        return id(value)
+        return id(obj)
+
+
+class _Unpacker(pickle.Unpickler):
+    """Gives the functions by what `_Packer` calls them."""
+
+    def __init__(self, file: io.BytesIO, functions: Mapping[int, JITFunction]) -> None:
+        super().__init__(file)
+        self._functions = functions
+
+    def persistent_load(self, pid: int) -> JITFunction:
+        return self._functions[pid]
 
 
 def _serve(functions: dict[int, JITFunction], seconds: float, say: Say) -> None:
@@ -126,9 +143,7 @@ def _serve(functions: dict[int, JITFunction], seconds: float, say: Say) -> None:
     with open(0, "rb", closefd=False) as asked:
         while length := asked.read(_LENGTH):
             packed = io.BytesIO(asked.read(int.from_bytes(length, "little")))
-            unpacker = pickle.Unpickler(packed)
-            unpacker.persistent_load = functions.__getitem__  # type: ignore[method-assign]
-            work = unpacker.load()
+            work = _Unpacker(packed, functions).load()
             more_seconds(seconds)
             work(say)
             say(None)
