@@ -366,14 +366,15 @@ def packed(
     `outputs`: which of the tensors hold results.
     """
     from triton.backends.compiler import GPUTarget
-    from triton.compiler import ASTSource
     from triton.compiler import compile as compiled
 
+    from course.engine.triton.compiling.compiler import written_for
     from course.engine.triton.compiling.specialisation import source_of
 
     source = source_of(kernel, passed, options)
-    written = ASTSource(source.function, source.signature, source.constants, source.attributes)
-    made = compiled(written, target=GPUTarget("cuda", TARGET, 32), options=source.options)
+    made = compiled(
+        written_for(source), target=GPUTarget("cuda", TARGET, 32), options=source.options
+    )
     (folder / f"{number}.cubin").write_bytes(made.asm["cubin"])
     held: list[np.ndarray] = []
     fronts: list[int] = []
