@@ -38,7 +38,7 @@ LOWERED = frozenset(
     {"tt.dot", "tt.trans", "tt.reshape", "tt.scan", "tt.scan.return", "math.erf", "cf.br"}
     | {"cf.cond_br", "tt.bitcast", "arith.shli", "arith.shrsi", "arith.shrui", "arith.uitofp"}
 )
-LOWERED_TARGETS = range(80, 100)
+LOWERED_TARGETS = range(75, 100)
 _TYPE = r"(?:tensor<(?:\d+x)+)?(?:!tt\.ptr<)?(?:i1|i8|i16|i32|i64|f16|f32%s)>*"
 _COMMON_TYPE, _LOWERED_TYPE = re.compile(_TYPE % ""), re.compile(_TYPE % "|bf16")
 _OPTIONS = {"num_warps", "num_stages", "debug"}
