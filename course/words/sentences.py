@@ -308,6 +308,12 @@ _RESULTS = {
         "cell is an honest one, please report it.",
     ),
     "not_measured": Words("The check itself failed on this kernel: {detail}.", _REPORT),
+    "takes_long": Words(
+        "{done} of {of} {parts} of this launch have run, {seconds} s after the check began; the "
+        "others take about {left} s.",
+        "Does your launch need so many? If not, stop it (Kernel, Interrupt Kernel) and look at "
+        "its grid.",
+    ),
     "printed_more": Words(
         "... and {more} more lines.",
         "`course.trace({name}, ...)` shows the steps of one thread alone, or of one program: "

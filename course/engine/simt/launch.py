@@ -50,6 +50,7 @@ from course.engine.simt.running.memory import (
 from course.engine.simt.running.meter import Meter
 from course.engine.simt.running.races import History
 from course.engine.traffic import Traffic
+from course.plain import patience
 from course.plain.sectors import WARP_LANES
 
 #: Lanes that run in lockstep at once: large enough that NumPy works on long rows, small
@@ -237,7 +238,7 @@ def _batches(
     if few is not None:
         yield from ((block, 1) for block in few.wanted())
         return
-    for first in range(0, geometry.blocks, together):
+    for first in patience.each(range(0, geometry.blocks, together), geometry.blocks):
         yield first, min(together, geometry.blocks - first)
 
 

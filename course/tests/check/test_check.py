@@ -1,5 +1,6 @@
 """Stages, numbering and credit of a check, with launches that are faked."""
 
+import itertools
 import linecache
 import sys
 
@@ -13,8 +14,9 @@ from course.check import check
 from course.check.check import check_function, check_source
 from course.check.cost import traffic_rows
 from course.engine.faults import KernelFault, Outcome
+from course.engine.simt import launch
 from course.engine.traffic import Traffic
-from course.plain import threads
+from course.plain import patience, threads
 from course.spec.exercise import Array, Budget, Constant, KernelExercise, Role, case
 from course.spec.launching import Launch
 from course.tests.kernels_of_learners import (
@@ -27,6 +29,7 @@ from course.tests.kernels_of_learners import (
     runner,
     store,
 )
+from course.tests.written import module_of
 
 vector_add = ex.vector_add
 
@@ -488,6 +491,15 @@ def test_a_kernel_made_by_exec_has_no_source_and_says_so(monkeypatch, text):
     exec("from numba import cuda\n@cuda.jit\ndef vector_add(a, b, c):\n    pass\n", names)
     verdict = check_function(vector_add, names["vector_add"])
     assert (verdict.outcome, verdict.message_id) == (Outcome.REJECTED, "no_source")
+
+
+def test_a_launch_that_takes_long_says_how_far_it_is(monkeypatch, capsys):
+    monkeypatch.setattr(patience, "monotonic", itertools.count(0, 10).__next__)
+    monkeypatch.setattr(launch, "BATCH_LANES", 32)
+    assert check_source(vector_add, RIGHT).outcome is Outcome.PASS
+    assert capsys.readouterr().out == ""  # a grader does not wait
+    assert check_function(vector_add, module_of("waited", RIGHT).vector_add).outcome is Outcome.PASS
+    assert "blocks of this launch have run" in capsys.readouterr().out
 
 
 class Hostile:

@@ -15,6 +15,7 @@ from course.engine.triton.running.locks import Order
 from course.engine.triton.running.memory import Memory
 from course.engine.triton.running.run import Run
 from course.engine.triton.running.sites import Uncounted
+from course.plain import patience
 
 #: What the values of all programs that run together may take, beside the tensors and what is
 #: remembered of each of their elements (see `course.engine.triton.running.races`).
@@ -57,7 +58,7 @@ def in_batches(run: Run, begin: Begin, together: int) -> None:
     """Runs all programs, so many at once."""
     with np.errstate(all="ignore"), run.memory.settled():
         execute = begin(run)
-        for first in range(0, run.size, together):
+        for first in patience.each(range(0, run.size, together), run.size):
             run.start(np.arange(first, min(run.size, first + together)))
             execute()
 
@@ -84,7 +85,7 @@ def in_turns(run: Run, begin: Begin, passed: Passed) -> None:
         KernelFault: what either run found; RACE, too, where they store different results.
     """
     before = {allocation: allocation.kept() for allocation in passed.allocations}
-    order = _one_by_one(run, begin, range(run.size), 1)
+    order = _one_by_one(run, begin, patience.each(range(run.size), run.size), 1)
     if not order.relied and not order.arrivals:
         return
     after = {allocation: allocation.kept() for allocation in passed.allocations}
