@@ -10,7 +10,6 @@ import inspect
 import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from course.check.cases import VISIBLE_SEED
@@ -22,11 +21,11 @@ from course.engine.job import Runner
 from course.engine.printed import Printed
 from course.engine.runner import Engine
 from course.engine.triton.compiling.available import require_triton
-from course.plain import patience
 from course.plain.collecting import collecting_seldom
 from course.plain.text import with_plain_ends
 from course.plain.threads import one_thread
 from course.spec.exercise import Case, Exercise, KernelExercise
+from course.words import waiting
 from course.words.phrasing import shown
 from course.words.sentences import next_step, sentence
 from course.words.verdict import Verdict
@@ -53,7 +52,7 @@ def check_function(exercise: KernelExercise, function: object, detailed: bool = 
         printed = Printed(MOST_PRINTED, labelled=True)
         try:
             engine = Engine(printing=printed)
-            with one_thread(), patience.told(partial(_so_far, exercise)):
+            with one_thread(), waiting.on_a_check(exercise.dialect):
                 verdict = check_source(
                     exercise, source, None, VISIBLE_SEED, engine, detailed, printed
                 )
@@ -75,19 +74,6 @@ def _show(printed: Printed, name: str) -> None:
     if more:
         fields = {"more": more, "name": name}
         print(sentence("printed_more", fields), next_step("printed_more", fields))
-
-
-def _so_far(exercise: KernelExercise, done: int, of: int, seconds: float, left: float) -> None:
-    """How far a launch of the check has come that takes long."""
-    parts = "blocks" if exercise.dialect == "numba" else "programs"
-    fields = {
-        "done": done,
-        "of": of,
-        "parts": parts,
-        "seconds": round(seconds),
-        "left": round(left),
-    }
-    print(sentence("takes_long", fields), next_step("takes_long", fields))
 
 
 def _with_other_gpus(verdict: Verdict) -> Verdict:

@@ -36,6 +36,7 @@ from course.engine.traffic import Traffic
 from course.gpu.present import switched_off
 from course.notebook import numba_ufuncs
 from course.notebook.measure import measuring, note
+from course.words import waiting
 
 #: Whether a kernel is told of that loads what nothing has written (`course.run --unwritten`).
 marks_unwritten = True
@@ -74,9 +75,9 @@ def run_on_engine(
         for a in args
     ]
     try:
-        traffic = launch(
-            function, local, grid, block, shared_bytes(function.name, dynamic_bytes), **options
-        )
+        shared = shared_bytes(function.name, dynamic_bytes)
+        with waiting.on_a_launch("numba"):
+            traffic = launch(function, local, grid, block, shared, **options)
     except KernelFault as fault:
         fault.happened_in(function.name, function.filename, kernel=function.name)
         note(fault.traffic, function.name, function.filename)

@@ -21,6 +21,7 @@ from course.engine.traffic import Traffic
 from course.engine.triton.compiling.functions import base_function
 from course.gpu.present import switched_off
 from course.notebook import measure
+from course.words import waiting
 
 if TYPE_CHECKING:
     from course.engine.triton.launch import Watch
@@ -83,11 +84,12 @@ def run_on_engine(kernel: Any, args: Sequence[Any], grid: Any, named: dict[str, 
                 compiled.follow(kernel, arguments, grid, by_name, _watch)()
             except KernelFault as found:  # it may be in what the compiler leaves out
                 fault = found
-        traffic = compiled.launch(
-            kernel, arguments, grid, by_name,
-            target=measure.target(), whole=whole_allocations, banks=measure.measuring(),
-            space=space,
-        )  # fmt: skip
+        with waiting.on_a_launch("triton"):
+            traffic = compiled.launch(
+                kernel, arguments, grid, by_name,
+                target=measure.target(), whole=whole_allocations, banks=measure.measuring(),
+                space=space,
+            )  # fmt: skip
         if fault is not None:
             raise fault
     except KernelFault as fault:

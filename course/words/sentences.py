@@ -309,10 +309,10 @@ _RESULTS = {
     ),
     "not_measured": Words("The check itself failed on this kernel: {detail}.", _REPORT),
     "takes_long": Words(
-        "{done} of {of} {parts} of this launch have run, {seconds} s after the check began; the "
-        "others take about {left} s.",
-        "Does your launch need so many? If not, stop it (Kernel, Interrupt Kernel) and look at "
-        "its grid.",
+        "{done} of {of} {parts} of this launch have run, {seconds} s after the {began} "
+        "began; the others take about {left} s.",
+        "Does it need so many? If not, stop it (in a notebook: Kernel, Interrupt Kernel) and look "
+        "at its grid.",
     ),
     "printed_more": Words(
         "... and {more} more lines.",
