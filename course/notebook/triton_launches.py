@@ -16,6 +16,7 @@ import torch
 from triton.runtime.autotuner import Autotuner
 from triton.runtime.jit import JITFunction, KernelInterface
 
+from course.engine.cell import tuning
 from course.engine.faults import KernelFault, Outcome
 from course.engine.traffic import Traffic
 from course.engine.triton.compiling.functions import base_function
@@ -231,9 +232,8 @@ def _passing_over(others_left: bool) -> Iterator[list[KernelFault]]:
 
 
 def passed_over(fault: KernelFault) -> bool:
-    """Whether Triton's tuner would go on to its next configuration."""
-    asserted = fault.message_id == "tile_static_assert"
-    return _others_left and (asserted or fault.outcome is Outcome.TOO_MANY_RESOURCES)
+    """Whether a tuner is at work, and goes on to its next configuration."""
+    return _others_left and tuning.passed_over(fault)
 
 
 def _without_grid(self: Any, *args: Any, **named: Any) -> NoReturn:

@@ -16,7 +16,7 @@ import torch
 from course.engine import stated_gpu
 from course.engine.cell.heuristics import each_with_computed
 from course.engine.cell.triton import TileCell, forget, read_cell
-from course.engine.cell.tuning import Timed
+from course.engine.cell.tuning import Timed, passed_over
 from course.engine.faults import KernelFault, Outcome, rejected
 from course.engine.job import Output, Ran, Run
 from course.engine.launcher import call
@@ -256,7 +256,7 @@ class _Launches:
                 compiled()
                 break
             except KernelFault as fault:
-                if fault.outcome is not Outcome.TOO_MANY_RESOURCES:
+                if not passed_over(fault):
                     raise
         else:
             options, compiled = last, self._compiled(kernel, args, last)

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 import triton.language as tl
 
-from course.engine.faults import KernelFault, does_not_compile, not_measured
+from course.engine.faults import KernelFault, does_not_compile, not_measured, too_many_resources
 from course.engine.triton.compiling.functions import written_parameters
 from course.engine.triton.running.addresses import Numbers
 from course.engine.triton.running.space import Space
@@ -116,7 +116,9 @@ def bound(function: Any, args: tuple, named: dict[str, Any]) -> dict[str, Any]:
             )  # fmt: skip
     warps = named.get("num_warps", 4)
     if "num_warps" not in parameters and not (isinstance(warps, int) and warps in WARPS):
-        raise does_not_compile(None, "tile_warps", got=str(warps), choices=WARPS)
+        power = isinstance(warps, int) and warps > WARPS[-1] and warps.bit_count() == 1
+        refused = too_many_resources if power else does_not_compile  # with 64, on a launch alone
+        raise refused(None, "tile_warps", got=str(warps), choices=WARPS)
     for name in _WHOLE - {*parameters}:
         got = named.get(name)
         whole = int(got) if isinstance(got, int | np.integer) else _LARGEST_OPTION

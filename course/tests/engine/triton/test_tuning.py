@@ -149,6 +149,25 @@ def test_a_configuration_that_has_not_the_resources_is_left_out():
     assert verdict(alone, SCALE).outcome is Outcome.TOO_MANY_RESOURCES
 
 
+@pytest.mark.parametrize(
+    ("first", "asserted", "alone"),
+    [
+        ("{'BLOCK': 256}, num_warps=64", "True", Outcome.TOO_MANY_RESOURCES),
+        ("{'BLOCK': 128}", "BLOCK > 128", Outcome.DOES_NOT_COMPILE),
+    ],
+)
+def test_the_tuner_goes_on_where_tritons_does(first, asserted, alone):
+    configs = f"configs=[triton.Config({first}), triton.Config({{'BLOCK': 256}})], key=['N']"
+    cell = TUNED.replace(CONFIGS, f"@triton.autotune({configs})\n").replace(
+        "    row =", f"    tl.static_assert({asserted})\n    row =", 1
+    )
+    assert "static_assert" in cell
+    found = verdict(cell, SCALE)
+    assert found.outcome is Outcome.PASS, str(found)
+    found = verdict(cell.replace(", triton.Config({'BLOCK': 256})", ""), SCALE)
+    assert found.outcome is alone
+
+
 UNBUDGETED = replace(SCALE, budget=None)
 IN_PLACE = """
 @triton.autotune([triton.Config({}, num_warps=w) for w in (4, 8)], key=["N"])
