@@ -312,7 +312,6 @@ ARGUMENTS = [
     ((torch.zeros(4, dtype=torch.complex64), torch.zeros(4), 4), {"BLOCK": 4, "MASK": True},
      "complex64"),
     (([1.0], torch.zeros(4), 4), {"BLOCK": 4, "MASK": True}, "type list"),
-    ((torch.zeros(4), torch.zeros(4), 4), {"BLOCK": 4, "MASK": True, "num_warps": 64}, "64 warps"),
     ((torch.zeros(4), torch.zeros(4), 4), {"BLOCK": 4, "MASK": True, "num_warps": 3}, "3 warps"),
 ]  # fmt: skip
 
@@ -322,6 +321,13 @@ def test_wrong_arguments_are_named(args, constants, words):
     outcome, _, text = fault_of(copy, args, **constants)
     assert outcome is Outcome.DOES_NOT_COMPILE
     assert words in text
+
+
+def test_more_warps_than_a_program_can_have_are_too_many_resources():
+    args, constants = (torch.zeros(4), torch.zeros(4), 4), {"BLOCK": 4, "MASK": True}
+    outcome, _, text = fault_of(copy, args, **constants, num_warps=64)
+    assert outcome is Outcome.TOO_MANY_RESOURCES
+    assert "64 warps" in text
 
 
 @pytest.mark.parametrize(
