@@ -551,8 +551,8 @@ flash_delta = KernelExercise(
     task=(
         "delta[h, i] = sum over d of out[h, i, d] * dout[h, i, d], in float32. out and dout are "
         "(H, N, D), both float16 or both float32, delta is (H, N). "
-        f"{_SHAPES.format('16, 32 or 64')}. Multiply and add in float32. A program takes 16 rows "
-        "or more, so that it stores neighbours and not a lone number."
+        f"{_SHAPES.format('16, 32 or 64')}. Multiply and add in float32. A program takes 16 to "
+        "128 rows: it stores neighbours, not a lone number, and there are programs enough."
     ),
     points=4,
     minutes=25,
