@@ -115,6 +115,8 @@ HIDDEN = {
         Draws(M=between(30, 60), V=between(65, 300), D=64, draws=_HUGE),
         Draws(M=between(30, 60), V=leaving(33, 64, 1057, 1500), D=64, draws=FAR_BELOW),
         Draws(M=between(70, 100), V=between(600, 900), D=320),
+        # of so few exponentials each one's last digits count
+        Draws(M=between(9, 20), V=between(2, 9), D=64),
         # tokens that 16 bits do not count
         Draws(M=between(3, 5), V=between(65600, 66000), D=64),
         Draws(traffic=True, M=128, V=multiples(1024, 6144, 8192), D=64),

@@ -29,6 +29,15 @@ def _bounds_of(condition: Condition, name: str) -> Iterator[_Bound]:
             yield _Bound(*bound)
 
 
+def _joined_first(test: ast.expr) -> ast.BinOp | None:
+    """Of `a < b & c < d` the `b & c`: it binds tighter than a comparison."""
+    for compared in nodes(test, ast.Compare):
+        for side in compared.comparators[:-1]:
+            if isinstance(side, ast.BinOp) and isinstance(side.op, ast.BitAnd | ast.BitOr):
+                return side
+    return None
+
+
 class OutOfBounds:
     """An index outside of its array."""
 
@@ -111,8 +120,12 @@ class OutOfBounds:
                     through = most if bound.equal else most - 1
                     side = "bounds_side" if self.ndim > 1 else "bounds_wide"
                     return side, {**fields, "most": through}
-            if condition.loose and index.id in self.text.names(condition.test):
-                return "bounds_or", {**self.known, "test": shown(condition.test)}
+            if index.id in self.text.names(condition.test):
+                fields = {**self.known, "test": shown(condition.test)}
+                if (joined := _joined_first(condition.test)) is not None:
+                    return "bounds_bitwise", {**fields, "joined": shown(joined)}
+                if condition.loose:
+                    return "bounds_or", fields
         return None
 
     def _looped(self, index: ast.expr, conditions: list[Condition]) -> Cause | None:

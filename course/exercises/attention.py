@@ -172,12 +172,14 @@ def in_tiles(
     kept: tuple[str, ...] = (),
     causal: bool = False,
     divided: bool = False,
+    lse: bool = False,
 ) -> dict[str, np.ndarray]:
     """Attention over so many keys at a time.
 
     Args:
         kept: which of `total` and `acc` stay as they are when a tile brings a larger maximum.
         divided: `acc` is divided by `total` after each tile.
+        lse: whether it gives the last maximum plus the logarithm of `total`, too.
     """
     scores = _scores(q, k, causal)
     moved = 1 + 2 * SCORE_SHARE * _size_of_scores(q, k)
@@ -194,7 +196,8 @@ def in_tiles(
         if divided:
             acc, size = acc / total, size / total
     whole = 1 if divided else total
-    return {"out": acc / whole, "size of out": size / whole}
+    found = {"out": acc / whole, "size of out": size / whole}
+    return found | ({"lse": (top + np.log(total))[..., 0]} if lse else {})
 
 
 def _whole_tiles(
@@ -231,7 +234,8 @@ def _undivided(
 #: How many keys at a time kernels take.
 TILES = (16, 32, 64, 128, 256)
 _LARGER = "when a tile of {tile} keys brings a larger maximum"
-_KEPT: dict[str, tuple[str, ...]] = {
+#: What is not rescaled, as a slip is told.
+KEPT: dict[str, tuple[str, ...]] = {
     f"the weighted sum of v not rescaled {_LARGER}": ("acc",),
     f"the sum of weights not rescaled {_LARGER}": ("total",),
     f"neither sum rescaled {_LARGER}, or by exp(0), of a maximum that was replaced too early": (
@@ -251,7 +255,7 @@ def slips_of_tiles(
     """
     found = {}
     for tile in TILES:
-        for said, kept in _KEPT.items():
+        for said, kept in KEPT.items():
             slip = partial(in_tiles, tile=tile, kept=kept, causal=causal)
             found[said.format(tile=tile)] = of(slip)
         said = f"the weighted sum of v divided by the sum of weights after each tile of {tile} keys"

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from course.exercises.attention import TILES, in_tiles
+from course.exercises.attention import KEPT, TILES, in_tiles
 from course.plain.tiles import tiles_turned
 from course.spec.draws import Draw, described, spread, uniform
 from course.spec.exercise import Array, Budget, KernelExercise, Role, Scalar, case, halves
@@ -355,7 +355,7 @@ def _slips(*names: str) -> dict[str, Any]:
 
 
 def _of_forward(attend: Any, **more: Any) -> Any:
-    """A slip of attention as one of an exercise that gives lse, too: the slip is not in lse."""
+    """A slip of attention as one of an exercise that gives lse, too: the right one, or its own."""
 
     def reference(
         q: np.ndarray, k: np.ndarray, v: np.ndarray, causal: bool
@@ -401,10 +401,11 @@ def _slips_of_forward() -> dict[str, Any]:
         "the logarithm of total * exp(m), a product that float32 may not hold": _bare_sum,
     }
     for tile in TILES:
-        larger = f"when a tile of {tile} keys brings a larger maximum"
-        found[f"the weighted sum of v not rescaled {larger}"] = _of_forward(
-            in_tiles, tile=tile, kept=("acc",)
-        )
+        for said, kept in KEPT.items():
+            if "acc" in kept:  # of `total` alone the lines tell more
+                found[said.format(tile=tile)] = _of_forward(
+                    in_tiles, tile=tile, kept=kept, lse=True
+                )
         said = f"a score of 0, not -inf, for keys past the end in tiles of {tile}"
         found[said] = partial(_counted_past_the_end, tile=tile)
     return found
@@ -512,6 +513,10 @@ flash_lse = KernelExercise(
             **_forward(q, k, v, causal),
             "lse": 2 * _top(q, k, causal) - _lse(q, k, causal),
         },
+        "the sum added to the maximum, not its logarithm": lambda q, k, v, causal: {
+            **_forward(q, k, v, causal),
+            "lse": _top(q, k, causal) + np.exp(_lse(q, k, causal) - _top(q, k, causal)),
+        },
         "the logarithm of the sum without the maximum": lambda q, k, v, causal: {
             **_forward(q, k, v, causal),
             "lse": _lse(q, k, causal) - _top(q, k, causal),
@@ -546,8 +551,8 @@ flash_delta = KernelExercise(
     task=(
         "delta[h, i] = sum over d of out[h, i, d] * dout[h, i, d], in float32. out and dout are "
         "(H, N, D), both float16 or both float32, delta is (H, N). "
-        f"{_SHAPES.format('16, 32 or 64')}. Multiply and add in float32. A program takes 16 rows "
-        "or more, so that it stores neighbours and not a lone number."
+        f"{_SHAPES.format('16, 32 or 64')}. Multiply and add in float32. A program takes 16 to "
+        "128 rows: it stores neighbours, not a lone number, and there are programs enough."
     ),
     points=4,
     minutes=25,

@@ -532,8 +532,8 @@ grouped_gemm = KernelExercise(
         "expert: rows offsets[e] to offsets[e + 1] - 1 belong to expert e, and there may be none. "
         "out[m] = x[m] @ w[expert of m], (M, N), in one launch. x and w are float16, offsets has "
         "E + 1 elements of int32, E is at most 64; sums and out are float32. A program computes "
-        "one tile of out, 64 rows or more by 64 columns or more, all of one expert. offsets lies "
-        "on the GPU: the launcher knows M and E, and not how many rows an expert has. No row is "
+        "one tile of out, 64 to 128 rows by 64 to 128 columns, all of one expert. offsets lies on "
+        "the GPU: the launcher knows M and E, and not how many rows an expert has. No row is "
         "loaded for padding. Write kernel and launcher."
     ),
     points=12,
@@ -592,8 +592,8 @@ grouped_gemm = KernelExercise(
     shares=f"(M / 64 + {_BUSY} / 2) * N / 64",
     budget=Budget(
         {
-            "load x": "cdiv(N, 64) * tiles(M, K, 64, 32)",
-            "load w": f"({_BUSY} + M // 64) * tiles(K, N, 32, 64)",
+            "load x": "cdiv(N, 64) * tiles(M, K, 64, 16)",
+            "load w": f"({_BUSY} + M // 64) * tiles(K, N, 16, 64)",
             "load offsets": f"2 * (E + 1) * max({SMS}, (E + M // 64 + 1) * cdiv(N, 64))",
             "store out": "tiles(M, N, 64, 64)",
         },

@@ -797,8 +797,8 @@ tile_pick = NumberExercise(
 TINY = uniform(-4e-3, 4e-3)  # squares near eps
 NEAR_300 = spread(20.0, 300.0)  # squares that float16 does not hold
 _HALF = halves("x", "w", "out")
-#: float16: a result is rounded once, and a cosine of nearly 0 leaves little of it.
-TOLERANCE = {"float32": (1e-5, 1e-9), "float16": (2e-3, 1e-6)}
+#: float16: one rounding is at most 4.9e-4 of a result, and two, or angles in float16, are more.
+TOLERANCE = {"float32": (1e-5, 1e-9), "float16": (6e-4, 1e-6)}
 
 
 def _sine(cos: np.ndarray, **_: Any) -> np.ndarray:

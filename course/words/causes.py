@@ -103,6 +103,11 @@ CAUSES: dict[str, tuple[str, str]] = {
         "The guard `{test}` lets a thread through where one of its comparisons holds.",
         "An element exists where all of them hold: which word says that?",
     ),
+    "bounds_bitwise": (
+        "The guard `{test}` is no two comparisons joined: `{joined}` is worked out first, and "
+        "compared with what stands on either side of it.",
+        "Write `and` between two comparisons, or put each of them in brackets.",
+    ),
     "bounds_beside_guard": (
         "The guard is about `{name}`, and the index is `{written}`, which is {value} here.",
         "Is it the index that you meant? If it is, `{written}` needs a guard, not `{name}` alone.",

@@ -473,6 +473,12 @@ TILE: dict[str, tuple[str, str]] = {
         "program before has left there.",
         "Which barrier is it, and where is its `mbarrier.init`? Each one of a ring needs its own.",
     ),
+    "tile_barrier_early": (
+        "Program {program} uses a barrier's next phase here, and the one before may still go on: "
+        "in it {doing}|, on line {other_line}|, and nothing has waited for the end of that.",
+        "What comes too early counts for the phase before: a GPU ends the kernel with an error, or "
+        "waits for ever. Which wait tells that the phase has ended? It stands before this line.",
+    ),
     "tile_shared_race": (
         "In program {program} {doing} shared or tensor memory that {other}|, on line "
         "{other_line}|: nothing has waited for the end of that.",

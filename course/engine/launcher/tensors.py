@@ -282,7 +282,7 @@ def is_converted(
 def view(tensor: torch.Tensor, name: str, args: Sequence[Any]) -> torch.Tensor:
     """A method that gives a view: ``x.view(-1, K)``, ``x.permute(1, 0, 2)``, ``q.view(dtype)``."""
     if name == "view" and [type(one) for one in args] == [torch.dtype]:
-        return _of_another_type(tensor, args[0])
+        return _tried(tensor.view, args[0])  # the same bytes, read as another type
     if name == "contiguous":
         if args:
             raise NotHere("`.contiguous` takes no arguments here")
@@ -316,13 +316,6 @@ def unpacked(tensor: torch.Tensor) -> tuple[torch.Tensor, ...]:
     if not tensor.ndim or len(tensor) > MOST_ITEMS:
         raise NotHere(f"a tensor is unpacked along its first axis, of at most {MOST_ITEMS}")
     return tensor.unbind()
-
-
-def _of_another_type(tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    """The same bytes read as another type of the same size."""
-    if dtype.itemsize != tensor.dtype.itemsize:
-        raise NotHere(f"{tensor.dtype} and {dtype} have no elements of one size")
-    return tensor.view(dtype)
 
 
 #: The fewest and the most numbers that a view takes, where these are not two.

@@ -33,6 +33,8 @@ _FEWEST_PRODUCTS = 4
 COPIES = "a TMA load writes"
 WGMMA, TCGEN05 = "a product (wgmma) reads", "a product (tcgen05) reads"
 PRODUCTS = frozenset({WGMMA, TCGEN05})
+#: What an arrival at a barrier is, as messages say it of others' warps.
+ARRIVES = "other warps arrive"
 
 
 @dataclass(eq=False, frozen=True)
@@ -78,6 +80,7 @@ class Barrier:
 
     Attributes:
         told: what those who arrived knew; `known` as of the last phase that has ended.
+        made: what the phase that goes on is made of, arrivals and copies; `before` the last one.
     """
 
     count: int = 0
@@ -87,17 +90,21 @@ class Barrier:
     line: int = 0
     told: Known = field(default_factory=Known)
     known: Known = field(default_factory=Known)
+    made: list[Event] = field(default_factory=list)
+    before: list[Event] = field(default_factory=list)
 
     def arrive(self, count: int, copied: int, known: Known, *events: Event) -> None:
         """So many arrive, and so many bytes have been copied; or are expected, below 0."""
         self.told.learn(known)
         self.told.ended.update(events)
+        self.made += events
         self.left -= count
         self.bytes -= copied
         if self.count and not self.left and not self.bytes:
             self.phase += 1
             self.left = self.count
             self.known.learn(self.told)
+            self.before, self.made = self.made, []
 
     @property
     def missing(self) -> str:
@@ -215,6 +222,20 @@ class Agents:
             else:
                 self._overlapped += 1
         return event
+
+    def arrive(self, barrier: Barrier, count: int, copied: int, *events: Event) -> None:
+        """The running agent arrives at a barrier, or orders what will.
+
+        Raises:
+            KernelFault: RACE, where the barrier's last phase may still go on: it would count there.
+        """
+        known = self.now.known
+        for event in barrier.before:
+            if not known.has(event):
+                self._fail(
+                    Outcome.RACE, "tile_barrier_early", doing=event.doing, other_line=event.line
+                )
+        barrier.arrive(count, copied, known, *events)
 
     def end(self) -> None:
         """The program has ended.

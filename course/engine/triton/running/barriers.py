@@ -17,7 +17,16 @@ import numpy as np
 
 from course.engine.faults import Outcome
 from course.engine.triton.ir import Operation, Type
-from course.engine.triton.running.agents import COPIES, TCGEN05, WGMMA, Agents, Barrier, Event, Work
+from course.engine.triton.running.agents import (
+    ARRIVES,
+    COPIES,
+    TCGEN05,
+    WGMMA,
+    Agents,
+    Barrier,
+    Event,
+    Work,
+)
 from course.engine.triton.running.frames import Frame
 from course.engine.triton.running.shared import Buffer, Folded
 from course.engine.triton.running.values import Unsupported
@@ -89,18 +98,21 @@ def begin(machine: Machine, frame: Frame, operation: Operation) -> None:
     barrier.line = machine.run.line
 
 
+def _arrives(machine: Machine, barrier: Barrier, count: int, copied: int) -> None:
+    agents = _agents(machine)
+    agents.arrive(barrier, count, copied, agents.event(ARRIVES))
+
+
 def expect(machine: Machine, frame: Frame, operation: Operation) -> None:
     """`ttng.barrier_expect`: one arrives, and so many bytes will."""
     if _allowed(frame, operation, 1):
-        size = operation.integer("size")
-        _barrier(machine, frame, operation).arrive(1, -size, _agents(machine).now.known)
+        _arrives(machine, _barrier(machine, frame, operation), 1, -operation.integer("size"))
 
 
 def arrive(machine: Machine, frame: Frame, operation: Operation) -> None:
     """`ttng.arrive_barrier`."""
     if _allowed(frame, operation, 1):
-        count = operation.integer("count")
-        _barrier(machine, frame, operation).arrive(count, 0, _agents(machine).now.known)
+        _arrives(machine, _barrier(machine, frame, operation), operation.integer("count"), 0)
 
 
 def _awaited(machine: Machine, frame: Frame, operation: Operation) -> tuple[Barrier, int] | None:
@@ -142,7 +154,7 @@ def brought(machine: Machine, frame: Frame, operation: Operation) -> bool | None
     event = agents.event(COPIES, issued=True)
     _touch(machine, frame[operation.operands[-2]], event, writes=True)
     barrier = _barrier(machine, frame, operation, len(operation.operands) - 3)
-    barrier.arrive(0, _bytes(operation.operand_types[-2]), agents.now.known, event)
+    agents.arrive(barrier, 0, _bytes(operation.operand_types[-2]), event)
     return None
 
 
@@ -173,7 +185,7 @@ def arrive_behind_copies(machine: Machine, frame: Frame, operation: Operation) -
         raise Unsupported("a barrier that counts the threads whose copies have been made")
     me = _agents(machine).now
     events = [*me.open, *chain.from_iterable(me.groups)]
-    _barrier(machine, frame, operation).arrive(0, 0, me.known, *events)
+    _agents(machine).arrive(_barrier(machine, frame, operation), 0, 0, *events)
 
 
 def _waits(kind: str, attribute: str, machine: Machine, frame: Frame, operation: Operation) -> None:
@@ -238,7 +250,7 @@ def to_tensor_memory(machine: Machine, frame: Frame, operation: Operation) -> No
 
 
 def _told(agents: Agents, barrier: Barrier) -> None:
-    barrier.arrive(1, 0, agents.now.known, *agents.now.tensor)
+    agents.arrive(barrier, 1, 0, *agents.now.tensor)
 
 
 def commit(machine: Machine, frame: Frame, operation: Operation) -> None:

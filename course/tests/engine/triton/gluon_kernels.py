@@ -210,11 +210,14 @@ def half_written(x, out, READ: gl.constexpr = 0):
 
 @gluon.jit
 def producer(source, ready, empty, smem, N: gl.constexpr, WAITS: gl.constexpr):
+    """It waits before it expects bytes: with 2 for WAITS behind that, with 0 never."""
     for k in range(N):
         s = k % 2
-        if WAITS:
+        if WAITS == 1:
             mbarrier.wait(empty.index(s), ((k // 2) & 1) ^ 1)
         mbarrier.expect(ready.index(s), source.block_type.nbytes)
+        if WAITS == 2:
+            mbarrier.wait(empty.index(s), ((k // 2) & 1) ^ 1)
         tma.async_copy_global_to_shared(source, [0, k * 64], ready.index(s), smem.index(s))
 
 

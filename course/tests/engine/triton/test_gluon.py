@@ -190,11 +190,6 @@ RACES = {
         (kernels.consumer, "a load reads", ".load(layout)"),
         (kernels.producer, "a TMA load writes", "async_copy_global_to_shared"),
     ),
-    "a tile that is replaced before it is read": (
-        lambda: specialised(FREE=0, SWAP=1),
-        (kernels.producer, "a TMA load writes", "async_copy_global_to_shared"),
-        (kernels.producer, "a TMA load writes", "async_copy_global_to_shared"),
-    ),
 }  # fmt: skip
 
 
@@ -206,6 +201,17 @@ def test_a_missing_wait_is_a_race_of_two_lines(name):
     assert (fault.line, fault.fields["doing"]) == (line_of(kernel, text), doing)
     assert fault.fields["other_line"] == line_of(other_kernel, other_text)
     assert fault.fields["other"] == other
+
+
+@pytest.mark.parametrize("free", [0, 2])
+@pytest.mark.parametrize("swap", [0, 1])
+def test_a_barriers_phase_begins_when_the_last_one_is_known_to_have_ended(free, swap):
+    """Bytes expected while the last tile is still on its way count for the phase of that tile."""
+    fault = specialised(FREE=free, SWAP=swap)
+    assert (fault.outcome, fault.message_id) == (Outcome.RACE, "tile_barrier_early")
+    assert fault.line == line_of(kernels.producer, "mbarrier.expect")
+    assert fault.fields["other_line"] == line_of(kernels.producer, "async_copy_global_to_shared")
+    assert fault.fields["doing"] == "a TMA load writes"
 
 
 def half_written(read):
