@@ -1,7 +1,7 @@
 """The forms in which an LMS gives out a class: what it writes in a name, and what that says.
 
     Canvas            doejane_LATE_12345_67890_01_threads-1.ipynb
-    Moodle            Jane Doe_12345_assignsubmission_file_/01_threads.ipynb, or all in one name
+    Moodle            Jane Doe_12345_assignsubmission_file/01_threads.ipynb, or all in one name
     Gradescope        submission_12345/01_threads.ipynb beside submission_metadata.yml
     nbgrader exchange janedoe+01_threads+2026-11-02 10:00:00.000000 UTC+.../01_threads.ipynb
     GitHub Classroom  threads-submissions/threads-janedoe/01_threads.ipynb
@@ -33,7 +33,10 @@ _CANVAS = re.compile(
     re.DOTALL,
 )
 _AGAIN = re.compile(r"-(\d{1,3})$")
-_MOODLE = re.compile(r"(?P<name>.+?)_(?P<id>\d+)_assignsubmission_[a-z]+_(?P<file>.*)", re.DOTALL)
+#: A folder has no underscore at its end since Moodle 4.1.
+_MOODLE = re.compile(
+    r"(?P<name>.+?)_(?P<id>\d+)_assignsubmission_[a-z]+(_(?P<file>.*))?", re.DOTALL
+)
 #: Where an assignment is graded without names.
 _HIDDEN = "Participant"
 _EXCHANGE = re.compile(
@@ -121,12 +124,13 @@ def _without_turn(file: str) -> str:
 def moodle(name: str) -> list[Named]:
     """Moodle: the full name, and the number that a grading worksheet calls the participant."""
     found = _MOODLE.fullmatch(name)
-    if found is None or _MOODLE.fullmatch(found["file"]):  # which of two is Moodle's?
+    file = (found and found["file"]) or ""
+    if found is None or _MOODLE.fullmatch(file):  # which of two is Moodle's?
         return []
     name = clean(found["name"])
     if name == _HIDDEN:  # as the worksheet calls them, too
         name = f"{name} {found['id']}"
-    return [Named(name, Account((("participant", found["id"]), ("name", name))), found["file"])]
+    return [Named(name, Account((("participant", found["id"]), ("name", name))), file)]
 
 
 def exchange(name: str) -> list[Named]:
