@@ -58,7 +58,7 @@ unit = "course"
 # day begun costs (nothing unless told here).
 [due]
 # 01_threads = 2026-10-05T23:59:00+02:00
-# [extensions.vega]
+# [extensions.vega]                 # or, of any other name, [extensions."Doe, Jane"]
 # 01_threads = 2026-10-12T23:59:00+02:00
 # [late]
 # percent_a_day = 10
