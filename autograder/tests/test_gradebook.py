@@ -294,6 +294,30 @@ def test_a_mark_that_is_missing_is_looked_for_where_it_is_given(
     assert "`grade` again" not in said
 
 
+@pytest.mark.parametrize("by", ["grade", "nbgrader autograde"])
+def test_after_a_regrade_a_mark_holds_where_the_answer_is_the_same(desk: Desk, by: str) -> None:
+    def regrade() -> dict[str, str]:
+        if by == "grade":
+            assert desk.grade("--regrade") == grade.DONE
+        else:
+            desk.step(nbgrader_glue.JudgedAutograde, force=True)
+        return {student: row[LESSON] for student, row in desk.exported().items()}
+
+    for student in ("deneb", "vega"):
+        desk.hand_in(student, "Because.", when="")
+    assert regrade() == {"deneb": "", "vega": ""}
+    for student in ("deneb", "vega"):
+        desk.mark(student, 1.5)
+    marked = desk.exported()["deneb"][LESSON]
+    assert regrade() == {"deneb": marked, "vega": marked}
+    desk.hand_in("vega", "Because of the guard.", when="")
+    assert regrade() == {"deneb": marked, "vega": ""}
+    desk.hand_in("vega", "Because of the guard.", when="")
+    assert regrade() == {"deneb": marked, "vega": ""}, "nobody has looked at it since"
+    shutil.rmtree(desk.root / "autograded" / "deneb")
+    assert regrade() == {"deneb": "", "vega": ""}, "what the mark was on, nobody knows any more"
+
+
 def test_who_handed_in_no_notebook_is_among_the_last_words(
     desk: Desk, capsys: pytest.CaptureFixture[str]
 ) -> None:
