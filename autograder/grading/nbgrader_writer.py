@@ -37,7 +37,7 @@ from autograder.grading.lateness import settle
 from autograder.grading.names import clean
 from autograder.grading.opened import enters, prepare
 from autograder.grading.submissions import Notebook, Submission, parse, read_bytes
-from autograder.grading.timestamps import TIMESTAMP, timestamp
+from autograder.grading.timestamps import TIMESTAMP, timestamp, zone_of
 from autograder.judge.judge import Graded
 from autograder.judge.sentences import Fault
 from autograder.lessons.catalogue import ROOT
@@ -117,7 +117,8 @@ class Writer(Autograde):
 
     def _when(self, assignment: str, student: str) -> datetime | None:
         """When it was handed in."""
-        return timestamp(Path(self._format_source(assignment, student)), self.log)
+        folder = Path(self._format_source(assignment, student))
+        return timestamp(folder, self.log, zone_of(self.config))
 
     def _beside(self, assignment: str, student: str) -> Path | None:
         """The folder whose plain files come with the notebook; None where it is not one's own."""
@@ -162,7 +163,7 @@ class Writer(Autograde):
         handed_in = self._when(assignment, student)
         if handed_in is not None and student in timeless:
             return True
-        graded = timestamp(destination, self.log)
+        graded = timestamp(destination, self.log, zone_of(self.config))
         return handed_in is not None and (graded is None or handed_in > graded)
 
     def _lacking(self, assignment: str) -> tuple[set[str], set[str], set[tuple[str, str]]]:

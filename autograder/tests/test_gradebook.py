@@ -7,7 +7,8 @@ import logging
 import shutil
 import sqlite3
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -69,8 +70,9 @@ class Desk:
     def url(self) -> str:
         return f"sqlite:///{self.root / 'gradebook.db'}"
 
-    def step(self, converter: Any, **more: Any) -> None:
+    def step(self, converter: Any, exchange: Any = None, **more: Any) -> None:
         config = Config()
+        config.Exchange.update(exchange or {})
         config.CourseDirectory.root = str(self.root)
         config.CourseDirectory.db_url = self.url
         config.CourseDirectory.assignment_id = LESSON
@@ -132,6 +134,19 @@ class Desk:
             return [
                 tuple(map(str, row)) for q in queries for row in sorted(book.execute(q), key=str)
             ]
+
+
+@pytest.fixture
+def machine_in(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
+    """Takes this machine to a zone."""
+
+    def move(zone: str) -> None:
+        monkeypatch.setenv("TZ", zone)
+        time.tzset()
+
+    yield move
+    monkeypatch.undo()
+    time.tzset()
 
 
 @pytest.fixture(scope="module")
@@ -247,6 +262,41 @@ def test_a_time_that_is_none_is_said_each_time(
     assert desk.grade() == grade.DONE
     with Gradebook(desk.url) as book:
         assert book.find_submission(LESSON, "deneb").late_submission_penalty == 0.8
+
+
+@pytest.mark.parametrize("by", ["grade", "nbgrader autograde"])
+def test_the_exchanges_own_zone_says_what_is_late(
+    desk: Desk,
+    by: str,
+    capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    machine_in: Callable[[str], None],
+) -> None:
+    machine_in("UTC")
+    monkeypatch.chdir(desk.root)
+
+    def graded() -> tuple[str, object]:
+        if by == "grade":
+            desk.grade()
+        else:
+            desk.step(nbgrader_glue.JudgedAutograde, exchange=zone)
+        with Gradebook(desk.url) as book:
+            found = book.find_submission(LESSON, "deneb").late_submission_penalty
+        return capsys.readouterr().err + caplog.text, found
+
+    zone: dict[str, str] = {}
+    desk.hand_in("deneb", when="2026-10-05 22:30:00.000000 CEST\n")  # an hour and a half before
+    said, penalty = graded()
+    assert "timestamp.txt' is in a zone, CEST, that c.Exchange.timezone of nbgrader_config" in said
+    assert not penalty
+    zone = {"timezone": "Europe/Berlin"}
+    (desk.root / "nbgrader_config.py").write_text(
+        "c = get_config()\nc.Exchange.timezone = 'Europe/Berlin'\n"
+    )
+    for when, late in (("22:30", False), ("23:59", False), ("23:58:59", False), ("23:59:01", True)):
+        desk.hand_in("deneb", when=f"2026-10-05 {when} CEST\n")
+        assert bool(graded()[1]) == late
 
 
 def test_where_no_grading_said_what_lateness_costs_a_penalty_stays(desk: Desk) -> None:
