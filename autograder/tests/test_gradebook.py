@@ -1,6 +1,7 @@
 """A gradebook through a term: made anew, marked by hand, of an older version, of another course."""
 
 import csv
+import fcntl
 import functools
 import json
 import logging
@@ -366,6 +367,21 @@ def test_after_a_regrade_a_mark_holds_where_the_answer_is_the_same(desk: Desk, b
     assert regrade() == {"deneb": marked, "vega": ""}, "nobody has looked at it since"
     shutil.rmtree(desk.root / "autograded" / "deneb")
     assert regrade() == {"deneb": "", "vega": ""}, "what the mark was on, nobody knows any more"
+
+
+def test_two_graders_of_one_folder_write_the_gradebook_one_after_the_other(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk.hand_in("deneb")
+
+    def written(*words: Any) -> list[str]:
+        with (desk.root / "grades" / ".lock").open() as lock, pytest.raises(BlockingIOError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return write_scores(*words)
+
+    monkeypatch.setattr("autograder.grading.gradebook.write_scores", written)
+    assert desk.grade() == grade.DONE
+    assert desk.dump()
 
 
 def test_who_handed_in_no_notebook_is_among_the_last_words(
