@@ -229,6 +229,14 @@ def test_two_of_one_name_in_moodle_are_held(tmp_path: Path) -> None:
     assert taken(find([as_folder(tmp_path, twins)])) == {"Jane Doe": "same_name"}
 
 
+def test_what_is_the_same_in_two_downloads_is_one(tmp_path: Path) -> None:
+    again = {**MOODLE_NOW, "José Ñandú_1202_assignsubmission_file/01_threads.ipynb": "again"}
+    again.pop("José Ñandú_1202_assignsubmission_file/homework/01_threads.ipynb")
+    archives = [as_zip(tmp_path / "1.zip", MOODLE_NOW), as_zip(tmp_path / "2.zip", again)]
+    told = taken(find(archives, unpack_to=tmp_path / "to"))
+    assert told == {"Jane Doe": "a", "José Ñandú": "same_name", "Max Ito": "no_notebook"}
+
+
 @pytest.mark.parametrize("end", ["", "_"])
 def test_moodles_folder_for_texts_is_no_work_beside_a_notebook(tmp_path: Path, end: str) -> None:
     text = f"_assignsubmission_onlinetext{end}/onlinetext.html"
