@@ -1,6 +1,7 @@
 """What an LMS gives out, and what is made of it: whose each notebook is, and which one counts."""
 
 import io
+import json
 import re
 import zipfile
 from collections.abc import Mapping
@@ -257,6 +258,28 @@ def test_who_hands_in_no_notebook_is_told_so(tmp_path: Path) -> None:
     told = {s.student: s.fault for s in found.submissions if s.fault}
     assert list(told) == ["ito-333"]
     assert str(told["ito-333"]).startswith("solution.zip is no notebook.")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("01_threads.ipynb.json", "01_threads.ipynb.txt", "01_threads.IPYNB.TXT"),
+        *("01_threads.ipynb-1.json", "01_threads.ipynb (1).txt"),
+    ],
+)
+def test_a_notebook_that_a_browser_called_a_text_is_one(tmp_path: Path, name: str) -> None:
+    text = json.dumps(solved())
+    files = {f"ito_333_67892_{name}": text, f"roe_334_67893_{LESSON}.ipynb": text}
+    canvas = find([as_zip(tmp_path / "canvas.zip", files)], unpack_to=tmp_path / "to")
+    moodle = as_folder(tmp_path / "moodle", {f"ito_333_assignsubmission_file/{name}": text})
+    own = as_folder(tmp_path / "submitted", {f"ito/{LESSON}/{name}": text})
+    flat = as_folder(tmp_path / "flat", {f"ito_{name}": text})
+    for found in (canvas, find([moodle]), find([own]), find([flat])):
+        assert not found.problems
+        one = found.submissions[0]
+        assert one.student in ("ito", "ito-333")
+        assert (one.stem, one.notebook) == ("threads", LESSON)
+        assert one.data() == text.encode()
 
 
 def test_another_file_is_of_the_lesson_that_its_name_has(tmp_path: Path) -> None:
