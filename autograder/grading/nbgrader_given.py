@@ -110,7 +110,10 @@ class Given(Writer):
         roster may call otherwise. The outermost counts, for a student may have made others.
         """
         path = self._work[assignment, student][0].path
-        above = (f for f in reversed((path, *path.parents)) if f.name == assignment)
+        folders = (path, *path.parents)
+        if path.is_dir():  # a student's, in which the lesson's holds no notebook
+            folders = (path / assignment, *folders)
+        above = (f for f in reversed(folders) if f.name == assignment)
         own = (f for f in above if f.parent.name == student or f.parent.parent.name == SUBMITTED)
         return next(own, None)
 

@@ -389,9 +389,16 @@ def test_who_handed_in_no_notebook_is_among_the_last_words(
 ) -> None:
     desk.hand_in("vega")
     put(desk.root / "submitted" / "spica" / LESSON / "solution.zip", b"PK")
+    put(desk.root / "submitted" / "spica" / LESSON / "timestamp.txt", LATE.encode())
     assert desk.grade() == grade.DONE
     said = capsys.readouterr().err
     assert "Handed in what cannot be read as a notebook, and so without points: spica (" in said
+    with Gradebook(desk.url) as book:
+        assert book.find_submission(LESSON, "spica").timestamp.isoformat() == "2026-10-07T10:00:00"
+    put(desk.root / "submitted" / "deneb" / "solution.zip", b"PK")
+    assert desk.grade() == grade.NOT_ALL
+    said = capsys.readouterr().err
+    assert "Of no lesson, and so without a score in the gradebook: deneb.\n" in said
 
 
 def test_a_notebook_that_lost_the_names_of_its_cells_is_among_the_last_words(
