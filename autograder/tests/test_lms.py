@@ -124,8 +124,12 @@ def test_a_zip_called_as_its_folder_or_with_a_dot_before_each_name_is_read(tmp_p
 @pytest.mark.parametrize("end", ["", "_"])
 def test_moodles_participants_without_names_are_told_apart(tmp_path: Path, end: str) -> None:
     files = {f"Participant_{n}_assignsubmission_file{end}/{LESSON}.ipynb": str(n) for n in (1, 2)}
-    found = find([as_folder(tmp_path, files)])
+    found = find([as_folder(tmp_path / "some", files)])
     assert taken(found) == {"Participant 1": "1", "Participant 2": "2"}
+    file = f"assignsubmission_file{end}/{LESSON}.ipynb"
+    files = {f"Teilnehmerin_{n}_{file}": str(n) for n in range(3)}
+    found = find([as_folder(tmp_path / "all", files)])
+    assert taken(found) == {f"Teilnehmerin {n}": str(n) for n in range(3)}
 
 
 @pytest.mark.parametrize("form", sorted(MADE.keys() - {"Moodle, flat", "Classroom"}))
