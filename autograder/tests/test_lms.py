@@ -242,6 +242,26 @@ def test_what_is_the_same_in_two_downloads_is_one(tmp_path: Path) -> None:
     assert told == {"Jane Doe": "a", "José Ñandú": "same_name", "Max Ito": "no_notebook"}
 
 
+def test_a_group_of_moodles_is_no_participant_of_its_number(tmp_path: Path) -> None:
+    rows = 'Participant 57,"O\'Hara, Jo"\nParticipant 58,Max Ito\nParticipant 59,Max Ito\n'
+    sheet = put(tmp_path / "sheet.csv", f"Identifier,Full name\n{rows}".encode())
+    file = f"assignsubmission_file/{LESSON}.ipynb"
+    names = "Group A_57", "OHara, Jo_57", "Max Ito_58", "Participant_59"
+    files = {f"{name}_{file}": name for name in names}
+    known, unknown = read_roster(sheet).sorted_out(
+        find([as_folder(tmp_path / "all", files)]).submissions
+    )
+    assert {one.path.read_text(): one.student for one in known} == {
+        "OHara, Jo_57": "O'Hara, Jo",
+        "Max Ito_58": "Max Ito (58)",
+        "Participant_59": "Max Ito (59)",
+    }
+    assert [one.student for one in unknown] == ["Group A"]
+    own = put(tmp_path / "own.csv", b"student,participant\njo,57\n")
+    known, _ = read_roster(own).sorted_out(find([tmp_path / "all"]).submissions)
+    assert {one.path.read_text() for one in known} == {"Group A_57", "OHara, Jo_57"}
+
+
 @pytest.mark.parametrize("end", ["", "_"])
 def test_moodles_folder_for_texts_is_no_work_beside_a_notebook(tmp_path: Path, end: str) -> None:
     text = f"_assignsubmission_onlinetext{end}/onlinetext.html"
