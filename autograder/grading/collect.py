@@ -33,6 +33,7 @@ from autograder.grading.folders import (
     DEEPEST,
     MOST_NOTEBOOKS,
     SUFFIX,
+    bare,
     beside,
     is_hidden,
     is_notebook,
@@ -231,7 +232,7 @@ def _single(
             f"{path} is nothing that is graded: expected a notebook (*{SUFFIX}), a zip (*{ZIP}) or "
             "a folder. Another kind of archive has to be unpacked first."
         )
-    elif has_no_exercises(path.stem):
+    elif has_no_exercises(bare(path.name)):
         found.problems.append(f"{path} has no exercises: there is nothing to grade in it.")
     else:
         whose = student or _student_above(path.parent) or _claimed(path)
@@ -303,7 +304,7 @@ def _of_form(root: Path, form: Form, stem: str | None, problems: list[str]) -> I
     for file in files:
         for named in form.read(file.name):
             students.add(named.student)
-            if not has_no_exercises(Path(named.file or file.name).stem):
+            if not has_no_exercises(bare(named.file or file.name)):
                 yield _submission(file, named, stem)
     taken: list[Submission] = []
     for folder in folders:
@@ -351,7 +352,7 @@ def _of_folders(root: Path, stem: str | None, problems: list[str]) -> Iterator[S
         for place in level:
             files, folders = _listed(place, problems)
             for file in files:
-                if not has_no_exercises(file.stem):
+                if not has_no_exercises(bare(file.name)):
                     yield _submission(file, Named(_claimed(file)), stem)
             lessons_here = {f for f in folders if stem_of_notebook(f.name) and not f.is_symlink()}
             below += [f for f in folders if f in lessons_here]
@@ -430,7 +431,7 @@ def _of_folder(
         return [Submission(student, "", None, folder, Fault("link", file=name))]
     found = tree(folder, name)
     problems += [f"{error.filename} cannot be read: {error.strerror}." for error in found.unread]
-    notebooks = [path for path in found.notebooks if not has_no_exercises(path.stem)]
+    notebooks = [path for path in found.notebooks if not has_no_exercises(bare(path.name))]
     fault = found.fault
     if fault is None and notebooks:
         return [_submission(folder / path, Named(student), stem) for path in notebooks]
@@ -438,7 +439,7 @@ def _of_folder(
         others = f", only {clean(str(found.files[0]))}" if found.files else ""
         fault = Fault("no_notebook", folder=name, found=others)
     files = notebooks or found.files
-    named = (lesson_in(path.stem) for path in files[:MOST_NOTEBOOKS])
+    named = (lesson_in(bare(path.name)) for path in files[:MOST_NOTEBOOKS])
     stems = {stem_of_notebook(path.name) for path in found.folders} | {n[0] for n in named if n}
     wanted: list[str | None] = [*sorted(s for s in stems if s)] or [None]
     return [
@@ -448,7 +449,7 @@ def _of_folder(
 
 
 def _submission(file: Path, whose: Named, stem: str | None) -> Submission:
-    own_name = Path(whose.file or file.name).stem
+    own_name = bare(whose.file or file.name)
     if stem is None:
         named = lesson_in(own_name)
         stem = named[0] if named else _lesson_above(file)
@@ -474,7 +475,7 @@ def _student_above(folder: Path) -> str | None:
 
 def _claimed(file: Path) -> str:
     """Whose a file is by its own name, or by the nearest folder above it."""
-    stem = _COPY.sub("", file.stem)
+    stem = _COPY.sub("", bare(file.name))
     named = lesson_in(stem)
     rest = _COPY.sub("", stem if named is None else named[1])
     if _NAME.search(rest):

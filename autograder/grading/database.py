@@ -177,6 +177,11 @@ class _Sqlite:
             cursor = connection.cursor()
             cursor.execute("VACUUM")
             cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        except sqlite3.Error as error:  # it wants as much room as the file has
+            raise LedgerError(
+                f"What was removed from {self.name} may still stand in free pages of the file: "
+                f"{error}. Make room and end what else has it open, and run the same command again."
+            ) from error
         finally:
             connection.close()
 

@@ -7,6 +7,7 @@ and a folder that goes beyond them is told so, whatever else it holds.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +15,10 @@ from pathlib import Path
 from autograder.judge.sentences import Fault
 
 SUFFIX = ".ipynb"
+#: Browsers take a notebook for JSON or a text, and say so; before that stands which copy it is.
+_NOTEBOOK = re.compile(
+    r"(?P<bare>.*)\.ipynb((-\d{1,3}| ?\(\d+\))?\.(json|txt))?", re.DOTALL | re.IGNORECASE
+)
 #: Folders within folders: nbgrader keeps a lesson's notebook one below a student's.
 DEEPEST = 12
 #: A class's own data beside a notebook are a few files; an environment or a clone are thousands.
@@ -83,7 +88,13 @@ def is_hidden(name: str) -> bool:
 
 def is_notebook(name: str) -> bool:
     """Whether it is named like a notebook; a folder or a link may be, too."""
-    return name.lower().endswith(SUFFIX)
+    return bool(_NOTEBOOK.fullmatch(name))
+
+
+def bare(name: str) -> str:
+    """A file's name without its suffix."""
+    found = _NOTEBOOK.fullmatch(name)
+    return found["bare"] if found else Path(name).stem
 
 
 def _entries(folder: Path, unread: list[OSError]) -> Iterator[os.DirEntry[str]]:

@@ -102,7 +102,8 @@ def main(args: argparse.Namespace) -> int:
         overlay.use(chosen_folder(args.seed))
         roster = class_roster(args.roster)
         kept = _kept(student, store, args, roster)
-        if not (kept.verdicts or kept.in_gradebook or kept.folders):
+        there = bool(kept.verdicts or kept.in_gradebook or kept.folders)
+        if not there and (store.out / SUMMARY).exists():  # else it was stopped before its end
             raise UsageError(_nobody(student, store))
         running = store.ledger.at_work()
         if running:
@@ -111,7 +112,7 @@ def main(args: argparse.Namespace) -> int:
             )
         for line in kept.lines(student):
             print(line)
-        if not args.yes and not _agreed(student):
+        if there and not args.yes and not _agreed(student):
             print("Nothing was removed.")
             return 1
         _remove(student, store, args, kept)
@@ -183,7 +184,8 @@ def _beyond(student: str, store: Store, args: argparse.Namespace) -> Iterator[st
         yield f"copies of databases: {few([str(path) for path in sorted(copies)], _NAMED)}."
     yield (
         "backups, the zips and rosters that you downloaded (the next `grade` of one brings them "
-        "back), the LMS and nbgrader's exchange, and a server's own backups and logs."
+        "back), tables that you exported elsewhere (`nbgrader export`, `grades --to`), the LMS and "
+        "nbgrader's exchange, and a server's own backups and logs."
     )
     if any(name == student for name, _ in overlay.active().deadlines.extensions):
         yield f"[extensions.{student}] in {overlay.SETTINGS} of your private folder."
@@ -221,13 +223,14 @@ def _in_gradebook(url: str, student: str, remove: bool) -> int:
     from nbgrader.api import MissingEntry
 
     with explained(url, "written" if remove else "read"), open_gradebook(url) as book:
-        try:
-            count = len(book.find_student(student).submissions)
-        except MissingEntry:
-            return 0
+        count = 0
+        with contextlib.suppress(MissingEntry):
+            count = max(len(book.find_student(student).submissions), 1)
         if remove:
-            book.remove_student(student)
-            if book.engine.name == "sqlite":
-                with contextlib.closing(book.engine.raw_connection()) as connection:
-                    connection.cursor().execute("VACUUM")
-        return max(count, 1)
+            if count:
+                book.remove_student(student)
+            if book.engine.name == "sqlite":  # what a stopped run removed may stand in free pages
+                own = book.engine.execution_options(isolation_level="AUTOCOMMIT")
+                with own.connect() as connection:
+                    connection.exec_driver_sql("VACUUM")
+        return count

@@ -279,7 +279,8 @@ def _graded(args: argparse.Namespace) -> int:
     run.problems += judges_failures(run.failed)
     run.notes += [*_without_notebook(own), *_without_cells(own), *without_gpu(own)]
     if args.gradebook:
-        run.problems += _to_gradebook(args.gradebook, run, own, store, asked.roster)
+        with store.summarising():
+            run.problems += _to_gradebook(args.gradebook, run, own, store, asked.roster)
         everybody = {*store.students(), *(one.student for one in run.submissions)}
         lessons = {row.notebook for row in own}
         run.notes += said_of_class(args.gradebook, lessons, everybody)

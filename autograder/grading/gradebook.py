@@ -127,9 +127,12 @@ def _written(
     with explained(url, "written"), open_gradebook(url) as book:
         enter_students(book, students)
         for notebook, of_notebook in groupby(rows, key=lambda row: row.notebook):
-            lesson = [row for row in of_notebook if row.exercise]
+            whole = [*of_notebook]
+            lesson = [row for row in whole if row.exercise]
             if not lesson:
-                yield f"The gradebook has no score for {notebook or 'a folder'}: no lesson."
+                known = f" ({notebook})" if notebook else ""
+                names = few([f"{row.student}{known}" for row in whole], _NAMED)
+                yield f"Of no lesson, and so without a score in the gradebook: {names}."
                 continue
             yield from _lesson(book, notebook, lesson, fresh, enters(url, notebook))
 

@@ -95,6 +95,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="nbgrader's, with its marks of written answers and its penalties: "
         "sqlite:///gradebook.db",
     )
+    parser.add_argument("--seed", metavar="DIR|FILE|value:TEXT", help="as for `grade`")
     parser.add_argument(
         "--fill",
         type=Path,
@@ -135,7 +136,7 @@ def main(args: argparse.Namespace) -> int:
         points = totals(rows)
         if not points.worth:
             raise GradesError(f"{args.grades} holds no verdict on a lesson. Run `grade` first.")
-        overlay.use(chosen_folder(None))
+        overlay.use(chosen_folder(args.seed))
         if args.gradebook:
             points = _with_marks(points, args.gradebook)
         else:

@@ -1,7 +1,7 @@
 """The forms in which an LMS gives out a class: what it writes in a name, and what that says.
 
     Canvas            doejane_LATE_12345_67890_01_threads-1.ipynb
-    Moodle            Jane Doe_12345_assignsubmission_file_/01_threads.ipynb, or all in one name
+    Moodle            Jane Doe_12345_assignsubmission_file/01_threads.ipynb, or all in one name
     Gradescope        submission_12345/01_threads.ipynb beside submission_metadata.yml
     nbgrader exchange janedoe+01_threads+2026-11-02 10:00:00.000000 UTC+.../01_threads.ipynb
     GitHub Classroom  threads-submissions/threads-janedoe/01_threads.ipynb
@@ -17,6 +17,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,9 +34,13 @@ _CANVAS = re.compile(
     re.DOTALL,
 )
 _AGAIN = re.compile(r"-(\d{1,3})$")
-_MOODLE = re.compile(r"(?P<name>.+?)_(?P<id>\d+)_assignsubmission_[a-z]+_(?P<file>.*)", re.DOTALL)
-#: Where an assignment is graded without names.
+#: A folder has no underscore at its end since Moodle 4.1.
+_MOODLE = re.compile(
+    r"(?P<name>.+?)_(?P<id>\d+)_assignsubmission_[a-z]+(_(?P<file>.*))?", re.DOTALL
+)
+#: Where an assignment is graded without names all have this one, or its like in another language.
 _HIDDEN = "Participant"
+_MOST_NAMESAKES = 2
 _EXCHANGE = re.compile(
     r"(?P<name>[^+]+)\+(?P<lesson>[^+]+)\+(?P<when>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[^+]*)(\+.*)?",
     re.DOTALL,
@@ -87,7 +92,11 @@ def form_of(folder: Path, names: Sequence[str], of_an_lms: bool = True) -> Form 
             "says whose each is: nobody is graded. Take Export Submissions' zip as it is."
         )
     classroom = _classroom(folder.name)
-    forms = [Form("Canvas", canvas), Form("Moodle", moodle), Form("nbgrader's exchange", exchange)]
+    forms = [
+        Form("Canvas", canvas),
+        Form("Moodle", _moodle(names)),
+        Form("nbgrader's exchange", exchange),
+    ]
     fitting = [f for f in [*forms, *([classroom] if classroom else [])] if _most(f.read, names)]
     return max(fitting, key=lambda form: sum(bool(form.read(n)) for n in names), default=None)
 
@@ -118,15 +127,24 @@ def _without_turn(file: str) -> str:
     return f"{_AGAIN.sub('', stem)}{dot}{suffix}" if is_notebook(file) else file
 
 
-def moodle(name: str) -> list[Named]:
+def _moodle(names: Iterable[str]) -> Callable[[str], list[Named]]:
+    """Moodle's way in a folder of these names."""
+    found = {match["id"]: match["name"] for name in names if (match := _MOODLE.fullmatch(name))}
+    alike = {*found.values()}
+    hidden = alike.pop() if len(alike) == 1 and len(found) > _MOST_NAMESAKES else _HIDDEN
+    return partial(moodle, hidden=hidden)
+
+
+def moodle(name: str, hidden: str = _HIDDEN) -> list[Named]:
     """Moodle: the full name, and the number that a grading worksheet calls the participant."""
     found = _MOODLE.fullmatch(name)
-    if found is None or _MOODLE.fullmatch(found["file"]):  # which of two is Moodle's?
+    file = (found and found["file"]) or ""
+    if found is None or _MOODLE.fullmatch(file):  # which of two is Moodle's?
         return []
     name = clean(found["name"])
-    if name == _HIDDEN:  # as the worksheet calls them, too
+    if found["name"] == hidden:  # as the worksheet calls them, too
         name = f"{name} {found['id']}"
-    return [Named(name, Account((("participant", found["id"]), ("name", name))), found["file"])]
+    return [Named(name, Account((("participant", found["id"]), ("name", name))), file)]
 
 
 def exchange(name: str) -> list[Named]:

@@ -27,7 +27,7 @@ from autograder.grading.names import few
 from autograder.grading.nbgrader_writer import NOT_ATTEMPTED, Writer
 from autograder.grading.opened import GradebookError
 from autograder.grading.submissions import Submission
-from autograder.grading.timestamps import moment, told
+from autograder.grading.timestamps import UnknownZoneError, moment, told, zone_of
 from autograder.judge.judge import Graded
 
 _NAMED = 5
@@ -93,12 +93,15 @@ class Given(Writer):
         """As the LMS tells it, or nbgrader beside the notebook."""
         beside = self._beside(assignment, student)
         if beside is not None:
-            when, said = told(beside)
+            when, said = told(beside, zone_of(self.config))
             self.said |= dict.fromkeys([said] if said else [])
             return when
         by_lms = next((s.account.when for s in self._work[assignment, student] if s.account), "")
         try:
-            return moment(by_lms) if by_lms else None
+            return moment(by_lms, zone_of(self.config)) if by_lms else None
+        except UnknownZoneError as error:
+            self.said[f"{student} ({assignment}): {by_lms} {error.sentence}"] = None
+            return None
         except (ValueError, OverflowError):  # in words that are no time
             return None
 
@@ -107,7 +110,10 @@ class Given(Writer):
         roster may call otherwise. The outermost counts, for a student may have made others.
         """
         path = self._work[assignment, student][0].path
-        above = (f for f in reversed((path, *path.parents)) if f.name == assignment)
+        folders = (path, *path.parents)
+        if path.is_dir():  # a student's, in which the lesson's holds no notebook
+            folders = (path / assignment, *folders)
+        above = (f for f in reversed(folders) if f.name == assignment)
         own = (f for f in above if f.parent.name == student or f.parent.parent.name == SUBMITTED)
         return next(own, None)
 

@@ -37,7 +37,7 @@ from autograder.grading.lateness import settle
 from autograder.grading.names import clean
 from autograder.grading.opened import enters, prepare
 from autograder.grading.submissions import Notebook, Submission, parse, read_bytes
-from autograder.grading.timestamps import TIMESTAMP, timestamp
+from autograder.grading.timestamps import TIMESTAMP, timestamp, zone_of
 from autograder.judge.judge import Graded
 from autograder.judge.sentences import Fault
 from autograder.lessons.catalogue import ROOT
@@ -67,7 +67,8 @@ class SaveVerdicts(NbGraderPreprocessor):
             for cell in known["cells"]:
                 judged = cell.name.removesuffix("_check") in points
                 if cell.grade and not judged:
-                    _by_hand(book, cell, whose, cell.name in known["unanswered"])
+                    empty, same = (cell.name in known[what] for what in ("unanswered", "unchanged"))
+                    _by_hand(book, cell, whose, empty, same)
                 if cell.solution:
                     comment = book.find_comment(cell.name, *whose)
                     empty = cell.name in known["unanswered"]
@@ -76,15 +77,21 @@ class SaveVerdicts(NbGraderPreprocessor):
         return nb, resources
 
 
-def _by_hand(book: Any, cell: KnownCell, whose: tuple[str, str, str], empty: bool) -> None:
+def _by_hand(
+    book: Any, cell: KnownCell, whose: tuple[str, str, str], empty: bool, same: bool
+) -> None:
     """A cell that no judge knows: a written answer, a test of an instructor's own.
 
-    One that is worth nothing and asks for no answer belongs to an exercise outside the unit.
+    One that is worth nothing and asks for no answer belongs to an exercise outside the unit. A mark
+    on an answer whose text is the same holds, whatever was judged anew beside it.
     """
     grade_ = book.find_grade(cell.name, *whose)
     worthless = not cell.solution and not grade_.max_score
     grade_.auto_score = 0.0 if worthless or (empty and cell.solution) else None
-    grade_.needs_manual_grade = grade_.manual_score is not None or grade_.auto_score is None
+    if grade_.manual_score is None:
+        grade_.needs_manual_grade = grade_.auto_score is None
+    elif not (same and cell.written_answer):
+        grade_.needs_manual_grade = True
 
 
 class Writer(Autograde):
@@ -99,6 +106,8 @@ class Writer(Autograde):
         self._asked: dict[str, list[str]] = {}
         self._judged: dict[tuple[str, str], dict[str, Graded]] = {}
         self._due: set[tuple[str, str]] = set()
+        #: by what was there before, each cell's text in it
+        self._before: dict[Path, dict[str | None, str | None]] = {}
         self._lacks: dict[str, tuple[set[str], set[str], set[tuple[str, str]]]] = {}
         super().start()
 
@@ -108,7 +117,8 @@ class Writer(Autograde):
 
     def _when(self, assignment: str, student: str) -> datetime | None:
         """When it was handed in."""
-        return timestamp(Path(self._format_source(assignment, student)), self.log)
+        folder = Path(self._format_source(assignment, student))
+        return timestamp(folder, self.log, zone_of(self.config))
 
     def _beside(self, assignment: str, student: str) -> Path | None:
         """The folder whose plain files come with the notebook; None where it is not one's own."""
@@ -153,7 +163,7 @@ class Writer(Autograde):
         handed_in = self._when(assignment, student)
         if handed_in is not None and student in timeless:
             return True
-        graded = timestamp(destination, self.log)
+        graded = timestamp(destination, self.log, zone_of(self.config))
         return handed_in is not None and (graded is None or handed_in > graded)
 
     def _lacking(self, assignment: str) -> tuple[set[str], set[str], set[tuple[str, str]]]:
@@ -170,6 +180,9 @@ class Writer(Autograde):
             self.log.info("Skipping %s of %s: it is graded", assignment_id, student_id)
             return False
         destination = Path(self._format_dest(assignment_id, student_id))
+        for name in self._names(assignment_id):
+            path = destination / (name + SUFFIX)
+            self._before[path] = _texts(path)
         whole = self._names(assignment_id) == self._asked[assignment_id]
         if whole and self.coursedir.notebook_id == "*" and destination.exists():
             utils.rmtree(str(destination))
@@ -231,6 +244,10 @@ class Writer(Autograde):
         )
         known[_VERDICTS] = verdicts
         known["cells"] = cells
+        destination = Path(self._format_dest(known["assignment"], known["student"]))
+        before = self._before[destination / (known["notebook"] + SUFFIX)]
+        named = {cell.metadata.get("nbgrader", {}).get("grade_id"): cell for cell in node.cells}
+        known["unchanged"] = {n for n, cell in named.items() if before.get(n) == cell.source}
         known["unanswered"] = {
             cell.name
             for cell in cells
@@ -275,6 +292,14 @@ def _read(
         return parse(data), None
     except Fault as fault:
         return None, fault
+
+
+def _texts(path: Path) -> dict[str | None, str | None]:
+    """The texts of an autograded notebook's cells by name; none where there is no notebook."""
+    try:
+        return {cell.grade_id: cell.source for cell in parse(read_bytes(path)).cells}
+    except Fault:
+        return {}
 
 
 def _known_cells(db_url: str, assignment: str, notebook: str) -> list[KnownCell]:

@@ -18,7 +18,7 @@ from functools import cached_property
 from pathlib import Path
 
 from autograder.grading.names import clean, few, look_alike
-from autograder.grading.submissions import Submission, read_bytes
+from autograder.grading.submissions import Account, Submission, read_bytes
 from autograder.judge import overlay
 from autograder.judge.sentences import Fault
 
@@ -73,13 +73,34 @@ class Roster:
         """(submissions of the class's students, under their names; all others)"""
         known, unknown = [], []
         for one in submissions:
-            told = self._by_id.get(_key(*one.account.ids[0])) if one.account else None
+            told = self._by_number(one.account) if one.account else None
             student = told or self._by_name(one)
             if student is None:
                 unknown.append(one)
             else:
                 known.append(replace(one, student=student))
         return known, unknown
+
+    def _by_number(self, account: Account) -> str | None:
+        """By what no student chose. A group of Moodle's has a name of its own, and some number."""
+        told = self._by_id.get(_key(*account.ids[0]))
+        known = dict(account.ids)
+        number, name = known.get("participant", ""), known.get("name", "")
+        is_hidden = name.endswith(f" {number}")
+        if told and number and not is_hidden and self._is_worksheet:
+            return told if _letters(name) == _letters(self._named[told]) else None
+        return told
+
+    @cached_property
+    def _is_worksheet(self) -> bool:
+        """Whether its names are Moodle's own."""
+        head = [name.strip().casefold() for name in self.header]
+        return COLUMN not in head and _WORKSHEETS in head
+
+    @cached_property
+    def _named(self) -> dict[str, str]:
+        pairs = zip(self.students, self.ids, strict=False)
+        return {student: ids.get("name", student) for student, ids in pairs}
 
     def called(self, name: str) -> str | None:
         """The student whom a folder or a file is named for: by the name, a login or a number.
@@ -140,6 +161,11 @@ class Roster:
 
 def _key(kind: str, value: str) -> tuple[str, str]:
     return kind, value.casefold()
+
+
+def _letters(name: str) -> list[str]:
+    """Of a name: Moodle leaves out of a folder's what a file's may not have."""
+    return [letter for letter in look_alike(name) if letter.isalnum()]
 
 
 def class_roster(named: Path | None) -> Roster | None:

@@ -269,13 +269,13 @@ class Store:
 
     @contextlib.contextmanager
     def summarising(self) -> Iterator[None]:
-        """While two runs end at once, they write what sums up the folder one after the other."""
+        """While two runs end at once, they write reports and gradebook one after the other."""
         with self.explained():
             handle = os.open(self.out / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
             try:
                 waiting = Waiting()
                 while not _is_locked(handle):
-                    waiting.on(f"another grader, which writes the reports of {self.out}")
+                    waiting.on(f"another grader, which writes what comes of {self.out}")
                     time.sleep(_LOOK_SECONDS)
                 waiting.over()
                 yield

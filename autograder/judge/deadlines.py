@@ -2,7 +2,7 @@
 
     [due]                                      in settings.toml, a lesson a line
     01_threads = 2026-10-05T23:59:00+02:00
-    [extensions.vega]                          ... and what the student vega has instead
+    [extensions.vega]                          ... and what vega has instead, or "Doe, Jane"
     01_threads = 2026-10-12T23:59:00+02:00
     [late]
     percent_a_day = 10                         of the points, for each day begun; never below 0
@@ -40,6 +40,12 @@ def deadlines(settings: Mapping[str, object], lessons: Iterator[str]) -> Deadlin
     due = _times("[due]", settings.get("due", {}), known)
     extensions = {}
     for student, own in _table("[extensions]", settings.get("extensions", {})).items():
+        for rest, value in own.items() if isinstance(own, Mapping) else ():
+            if isinstance(value, Mapping):
+                raise ValueError(
+                    f"[extensions.{student}.{rest}]: a dot parts two names here; expected one name "
+                    f'in quotation marks, [extensions."{student}.{rest}"]'
+                )
         for lesson, until in _times(f"[extensions.{student}]", own, known).items():
             if lesson not in due:
                 raise ValueError(

@@ -212,7 +212,10 @@ def _read(folder: Path | None, unit: str) -> Overlay:
     except OSError as error:
         raise OverlayError(f"{path} cannot be read: {error.strerror}.") from error
     except ValueError as error:
-        raise OverlayError(f"{path} cannot be read: {error}.") from error
+        raise OverlayError(
+            f"{path} cannot be read: {error}. A name with more than the letters A to Z, digits, _ "
+            'and - stands in quotation marks: [extensions."Doe, Jane"].'
+        ) from error
     unknown = sorted(settings.keys() - set(_SETTINGS))
     if unknown:
         known = ", ".join((*_PLAIN, *(f"[{name}]" for name in _SETTINGS[len(_PLAIN) :])))

@@ -17,7 +17,7 @@ import stat
 import sys
 from pathlib import Path
 
-from autograder.grading.files import SECRET_BYTES
+from autograder.grading.files import SECRET_BYTES, temporary, write
 from autograder.judge import overlay
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -58,7 +58,7 @@ unit = "course"
 # day begun costs (nothing unless told here).
 [due]
 # 01_threads = 2026-10-05T23:59:00+02:00
-# [extensions.vega]
+# [extensions.vega]                 # or, of any other name, [extensions."Doe, Jane"]
 # 01_threads = 2026-10-12T23:59:00+02:00
 # [late]
 # percent_a_day = 10
@@ -176,14 +176,15 @@ def make(folder: Path) -> bool:
         seed = folder / SEED_NAME
         if seed.exists():
             return False
-        handle = os.open(seed, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "w") as file:
-            file.write(secrets.token_hex(SECRET_BYTES) + "\n")
         for name, text in (("README.md", _README), (overlay.SETTINGS, _SETTINGS)):
             if not (folder / name).exists():
-                (folder / name).write_text(text)
+                write(folder / name, [text.encode()])
         for part in (overlay.HIDDEN, overlay.EXERCISES):
             (folder / part).mkdir(exist_ok=True)
+        with temporary(seed, 0o600) as (handle, fresh):  # last: with it the folder is whole
+            os.write(handle, f"{secrets.token_hex(SECRET_BYTES)}\n".encode())
+            os.fsync(handle)
+            fresh.rename(seed)
     except OSError as error:
         raise PrivateError(f"Cannot write to {folder}: {error.strerror}.") from error
     return True

@@ -159,12 +159,26 @@ def make(
         found = list(given_away(folder, lessons, seeds))
         if found:
             raise BuildError("\n".join(found))
-        try:
-            shutil.copytree(folder, out, dirs_exist_ok=True)
-        except OSError as error:
-            said = error.strerror or "not every file could be written"
-            raise BuildError(f"Cannot write to {out}: {said}. Choose another folder.") from error
+        _put(folder, out)
     return sum(path.is_file() for path in out.rglob("*"))
+
+
+def _put(folder: Path, out: Path) -> None:
+    """Copies the bundle, whole or nothing of it: half of one would be handed out for it.
+
+    Raises:
+        BuildError: where it cannot be written.
+    """
+    try:
+        shutil.copytree(folder, out, dirs_exist_ok=True)
+    except BaseException as error:
+        for path in out.iterdir() if out.is_dir() else ():
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        if not isinstance(error, OSError):
+            raise
+        said = error.strerror or error.args[0][0][-1]  # `copytree` tells of each file
+        again = "Make room there, or choose another folder."
+        raise BuildError(f"Cannot write to {out}: {said}. {again}") from error
 
 
 def _belongs(lesson: Lesson, of_class: overlay.Overlay) -> bool:

@@ -14,7 +14,7 @@ import pytest
 from autograder.__main__ import main
 from autograder.judge import overlay, private
 from autograder.lessons import bundle
-from autograder.lessons.build import read_lessons
+from autograder.lessons.build import BuildError, read_lessons
 from autograder.lessons.source import regions
 from autograder.tests.handed_in import functions
 from course.check.check import check_source
@@ -178,6 +178,16 @@ def test_a_folder_that_is_not_empty_is_refused(made, capsys):
     out, home = made
     assert main(["release", "--out", str(out), "--private", str(home)]) == 2
     assert "not empty" in capsys.readouterr().err
+
+
+def test_of_a_bundle_that_cannot_be_written_nothing_is_left(tmp_path):
+    (tmp_path / "bundle" / "notebooks").mkdir(parents=True)
+    for name in ("README.md", "notebooks/01_threads.ipynb"):
+        (tmp_path / "bundle" / name).write_text("text")
+    (tmp_path / "bundle" / "wheel").symlink_to("gone")
+    with pytest.raises(BuildError, match=r"students: .*No such file.* Make room there, or"):
+        bundle._put(tmp_path / "bundle", tmp_path / "students")
+    assert not list((tmp_path / "students").iterdir())
 
 
 def test_a_file_in_the_place_of_the_folder_is_called_one(tmp_path, capsys):

@@ -7,14 +7,16 @@ import sqlite3
 import zipfile
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlalchemy as sql
 from nbgrader.api import Gradebook
 
 from autograder import __main__ as command_line
-from autograder.grading import grade
+from autograder.grading import database, grade
 from autograder.grading.anonymous import pseudonyms
+from autograder.grading.database import _Sqlite
 from autograder.grading.ledger import Ledger
 from autograder.grading.report_pages import SIMILAR
 from autograder.judge.judge import Graded
@@ -134,6 +136,41 @@ def test_it_asks_first(
     assert forget(a_class, GONE) == 1
     assert "for good? yes/no" in capsys.readouterr().out
     assert where(a_class.root, GONE) == before
+
+
+@pytest.mark.parametrize(
+    ("of", "method", "file"),
+    [(_Sqlite, "swept", "grades/ledger.db"), (Gradebook, "remove_student", "gradebook.db")],
+)
+def test_where_a_file_cannot_be_swept_it_says_so_and_the_same_command_ends_it(
+    a_class: Desk,
+    of: type,
+    method: str,
+    file: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    original = getattr(of, method)
+    other = sqlite3.connect(a_class.root / file, isolation_level=None)
+
+    def between(self: Any, *words: str) -> None:  # what is removed, and the sweeping
+        if of is _Sqlite:
+            other.execute("BEGIN IMMEDIATE")
+        original(self, *words)
+        if of is Gradebook:
+            other.execute("BEGIN IMMEDIATE")
+
+    monkeypatch.setattr(database, "_PATIENCE_SECONDS", 1)
+    monkeypatch.setattr(of, method, between)
+    assert forget(a_class, GONE, "--yes") == 2
+    assert "database is locked" in capsys.readouterr().err
+    other.close()
+    monkeypatch.undo()
+    assert forget(a_class, GONE, "--yes") == 0
+    assert where(a_class.root, GONE) == []
+    assert (a_class.root / "grades" / "report.html").exists()
+    assert forget(a_class, GONE, "--yes") == 2
+    assert f"have no student {GONE}" in capsys.readouterr().err
 
 
 def test_a_name_that_nobody_has_removes_nothing(

@@ -1,13 +1,15 @@
 """A gradebook through a term: made anew, marked by hand, of an older version, of another course."""
 
 import csv
+import fcntl
 import functools
 import json
 import logging
 import shutil
 import sqlite3
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -69,8 +71,9 @@ class Desk:
     def url(self) -> str:
         return f"sqlite:///{self.root / 'gradebook.db'}"
 
-    def step(self, converter: Any, **more: Any) -> None:
+    def step(self, converter: Any, exchange: Any = None, **more: Any) -> None:
         config = Config()
+        config.Exchange.update(exchange or {})
         config.CourseDirectory.root = str(self.root)
         config.CourseDirectory.db_url = self.url
         config.CourseDirectory.assignment_id = LESSON
@@ -132,6 +135,19 @@ class Desk:
             return [
                 tuple(map(str, row)) for q in queries for row in sorted(book.execute(q), key=str)
             ]
+
+
+@pytest.fixture
+def machine_in(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
+    """Takes this machine to a zone."""
+
+    def move(zone: str) -> None:
+        monkeypatch.setenv("TZ", zone)
+        time.tzset()
+
+    yield move
+    monkeypatch.undo()
+    time.tzset()
 
 
 @pytest.fixture(scope="module")
@@ -249,6 +265,41 @@ def test_a_time_that_is_none_is_said_each_time(
         assert book.find_submission(LESSON, "deneb").late_submission_penalty == 0.8
 
 
+@pytest.mark.parametrize("by", ["grade", "nbgrader autograde"])
+def test_the_exchanges_own_zone_says_what_is_late(
+    desk: Desk,
+    by: str,
+    capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    machine_in: Callable[[str], None],
+) -> None:
+    machine_in("UTC")
+    monkeypatch.chdir(desk.root)
+
+    def graded() -> tuple[str, object]:
+        if by == "grade":
+            desk.grade()
+        else:
+            desk.step(nbgrader_glue.JudgedAutograde, exchange=zone)
+        with Gradebook(desk.url) as book:
+            found = book.find_submission(LESSON, "deneb").late_submission_penalty
+        return capsys.readouterr().err + caplog.text, found
+
+    zone: dict[str, str] = {}
+    desk.hand_in("deneb", when="2026-10-05 22:30:00.000000 CEST\n")  # an hour and a half before
+    said, penalty = graded()
+    assert "timestamp.txt' is in a zone, CEST, that c.Exchange.timezone of nbgrader_config" in said
+    assert not penalty
+    zone = {"timezone": "Europe/Berlin"}
+    (desk.root / "nbgrader_config.py").write_text(
+        "c = get_config()\nc.Exchange.timezone = 'Europe/Berlin'\n"
+    )
+    for when, late in (("22:30", False), ("23:59", False), ("23:58:59", False), ("23:59:01", True)):
+        desk.hand_in("deneb", when=f"2026-10-05 {when} CEST\n")
+        assert bool(graded()[1]) == late
+
+
 def test_where_no_grading_said_what_lateness_costs_a_penalty_stays(desk: Desk) -> None:
     desk.hand_in("deneb")
     assert desk.grade() == grade.DONE
@@ -294,14 +345,60 @@ def test_a_mark_that_is_missing_is_looked_for_where_it_is_given(
     assert "`grade` again" not in said
 
 
+@pytest.mark.parametrize("by", ["grade", "nbgrader autograde"])
+def test_after_a_regrade_a_mark_holds_where_the_answer_is_the_same(desk: Desk, by: str) -> None:
+    def regrade() -> dict[str, str]:
+        if by == "grade":
+            assert desk.grade("--regrade") == grade.DONE
+        else:
+            desk.step(nbgrader_glue.JudgedAutograde, force=True)
+        return {student: row[LESSON] for student, row in desk.exported().items()}
+
+    for student in ("deneb", "vega"):
+        desk.hand_in(student, "Because.", when="")
+    assert regrade() == {"deneb": "", "vega": ""}
+    for student in ("deneb", "vega"):
+        desk.mark(student, 1.5)
+    marked = desk.exported()["deneb"][LESSON]
+    assert regrade() == {"deneb": marked, "vega": marked}
+    desk.hand_in("vega", "Because of the guard.", when="")
+    assert regrade() == {"deneb": marked, "vega": ""}
+    desk.hand_in("vega", "Because of the guard.", when="")
+    assert regrade() == {"deneb": marked, "vega": ""}, "nobody has looked at it since"
+    shutil.rmtree(desk.root / "autograded" / "deneb")
+    assert regrade() == {"deneb": "", "vega": ""}, "what the mark was on, nobody knows any more"
+
+
+def test_two_graders_of_one_folder_write_the_gradebook_one_after_the_other(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk.hand_in("deneb")
+
+    def written(*words: Any) -> list[str]:
+        with (desk.root / "grades" / ".lock").open() as lock, pytest.raises(BlockingIOError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return write_scores(*words)
+
+    monkeypatch.setattr("autograder.grading.gradebook.write_scores", written)
+    assert desk.grade() == grade.DONE
+    assert desk.dump()
+
+
 def test_who_handed_in_no_notebook_is_among_the_last_words(
     desk: Desk, capsys: pytest.CaptureFixture[str]
 ) -> None:
     desk.hand_in("vega")
     put(desk.root / "submitted" / "spica" / LESSON / "solution.zip", b"PK")
+    put(desk.root / "submitted" / "spica" / LESSON / "timestamp.txt", LATE.encode())
     assert desk.grade() == grade.DONE
     said = capsys.readouterr().err
     assert "Handed in what cannot be read as a notebook, and so without points: spica (" in said
+    with Gradebook(desk.url) as book:
+        assert book.find_submission(LESSON, "spica").timestamp.isoformat() == "2026-10-07T10:00:00"
+    put(desk.root / "submitted" / "deneb" / "solution.zip", b"PK")
+    assert desk.grade() == grade.NOT_ALL
+    said = capsys.readouterr().err
+    assert "Of no lesson, and so without a score in the gradebook: deneb.\n" in said
 
 
 def test_a_notebook_that_lost_the_names_of_its_cells_is_among_the_last_words(

@@ -116,17 +116,19 @@ def test_what_is_no_grade_stays_empty_and_is_named(
     assert f": Doe, Jane {LESSON}. `grade` again says which, and why." in said
 
 
+@pytest.mark.parametrize("named", [False, True])
 def test_points_that_a_person_gives_are_said_to_be_missing(
-    grades: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    grades: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, named: bool
 ) -> None:
     monkeypatch.setenv("HOME", str(grades.parent))
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
-    assert command_line.main(["init"]) == 0
+    own = [str(grades.parent / "round2")] if named else []
+    assert command_line.main(["init", *own]) == 0
     settings = next(grades.parent.rglob("settings.toml"))
     settings.write_text("[points]\nexplain_blocks = 2\nexplain_reuse = 3\n")
     try:
         capsys.readouterr()
-        assert written(grades, "students")[0] == 0
+        assert written(grades, "students", *(("--seed", *own) if named else ()))[0] == 0
     finally:
         overlay.use(None)
     assert capsys.readouterr().err == (

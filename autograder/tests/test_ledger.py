@@ -359,7 +359,7 @@ def test_who_waits_for_anothers_reports_says_so(
         monkeypatch.setattr(store.time, "sleep", lambda _: until.close())
         with second.summarising():
             pass
-    assert "Waiting for another grader, which writes the reports of" in capsys.readouterr().err
+    assert "Waiting for another grader, which writes what comes of" in capsys.readouterr().err
 
 
 # ------------------------------------------------------------------ what a lesson's verdict needs

@@ -1,6 +1,7 @@
 """What an LMS gives out, and what is made of it: whose each notebook is, and which one counts."""
 
 import io
+import json
 import re
 import zipfile
 from collections.abc import Mapping
@@ -25,6 +26,8 @@ MOODLE = {
     "José Ñandú_1202_assignsubmission_file_/homework/01_threads.ipynb": "b",
     "Max Ito_1203_assignsubmission_file_/notes.txt": "c",
 }
+#: Since 4.1 no underscore stands behind a folder's name.
+MOODLE_NOW = {name.replace("_/", "/"): text for name, text in MOODLE.items()}
 MOODLE_FLAT = {"Jane Doe_1201_assignsubmission_file_01_threads.ipynb": "a"}
 GRADESCOPE = {
     "assignment_9_export/submission_metadata.yml": """---
@@ -61,6 +64,7 @@ CLASSROOM = {
 MADE = {
     "Canvas": (CANVAS, {"doejane-12345": "second", "roejohn-222": "only"}),
     "Moodle": (MOODLE, {"Jane Doe": "a", "José Ñandú": "b", "Max Ito": "no_notebook"}),
+    "Moodle, 4.1": (MOODLE_NOW, {"Jane Doe": "a", "José Ñandú": "b", "Max Ito": "no_notebook"}),
     "Moodle, flat": (MOODLE_FLAT, {"Jane Doe": "a"}),
     "Gradescope": (
         GRADESCOPE,
@@ -117,10 +121,15 @@ def test_a_zip_called_as_its_folder_or_with_a_dot_before_each_name_is_read(tmp_p
     assert taken(find([archive], unpack_to=tmp_path / "to")) == MADE["Classroom"][1]
 
 
-def test_moodles_participants_without_names_are_told_apart(tmp_path: Path) -> None:
-    files = {f"Participant_{n}_assignsubmission_file_/{LESSON}.ipynb": str(n) for n in (1, 2)}
-    found = find([as_folder(tmp_path, files)])
+@pytest.mark.parametrize("end", ["", "_"])
+def test_moodles_participants_without_names_are_told_apart(tmp_path: Path, end: str) -> None:
+    files = {f"Participant_{n}_assignsubmission_file{end}/{LESSON}.ipynb": str(n) for n in (1, 2)}
+    found = find([as_folder(tmp_path / "some", files)])
     assert taken(found) == {"Participant 1": "1", "Participant 2": "2"}
+    file = f"assignsubmission_file{end}/{LESSON}.ipynb"
+    files = {f"Teilnehmerin_{n}_{file}": str(n) for n in range(3)}
+    found = find([as_folder(tmp_path / "all", files)])
+    assert taken(found) == {f"Teilnehmerin {n}": str(n) for n in range(3)}
 
 
 @pytest.mark.parametrize("form", sorted(MADE.keys() - {"Moodle, flat", "Classroom"}))
@@ -225,19 +234,46 @@ def test_two_of_one_name_in_moodle_are_held(tmp_path: Path) -> None:
     assert taken(find([as_folder(tmp_path, twins)])) == {"Jane Doe": "same_name"}
 
 
-def test_moodles_folder_for_texts_is_no_work_beside_a_notebook(tmp_path: Path) -> None:
-    text = "_assignsubmission_onlinetext_/onlinetext.html"
+def test_what_is_the_same_in_two_downloads_is_one(tmp_path: Path) -> None:
+    again = {**MOODLE_NOW, "José Ñandú_1202_assignsubmission_file/01_threads.ipynb": "again"}
+    again.pop("José Ñandú_1202_assignsubmission_file/homework/01_threads.ipynb")
+    archives = [as_zip(tmp_path / "1.zip", MOODLE_NOW), as_zip(tmp_path / "2.zip", again)]
+    told = taken(find(archives, unpack_to=tmp_path / "to"))
+    assert told == {"Jane Doe": "a", "José Ñandú": "same_name", "Max Ito": "no_notebook"}
+
+
+def test_a_group_of_moodles_is_no_participant_of_its_number(tmp_path: Path) -> None:
+    rows = 'Participant 57,"O\'Hara, Jo"\nParticipant 58,Max Ito\nParticipant 59,Max Ito\n'
+    sheet = put(tmp_path / "sheet.csv", f"Identifier,Full name\n{rows}".encode())
+    file = f"assignsubmission_file/{LESSON}.ipynb"
+    names = "Group A_57", "OHara, Jo_57", "Max Ito_58", "Participant_59"
+    files = {f"{name}_{file}": name for name in names}
+    known, unknown = read_roster(sheet).sorted_out(
+        find([as_folder(tmp_path / "all", files)]).submissions
+    )
+    assert {one.path.read_text(): one.student for one in known} == {
+        "OHara, Jo_57": "O'Hara, Jo",
+        "Max Ito_58": "Max Ito (58)",
+        "Participant_59": "Max Ito (59)",
+    }
+    assert [one.student for one in unknown] == ["Group A"]
+    own = put(tmp_path / "own.csv", b"student,participant\njo,57\n")
+    known, _ = read_roster(own).sorted_out(find([tmp_path / "all"]).submissions)
+    assert {one.path.read_text() for one in known} == {"Group A_57", "OHara, Jo_57"}
+
+
+@pytest.mark.parametrize("end", ["", "_"])
+def test_moodles_folder_for_texts_is_no_work_beside_a_notebook(tmp_path: Path, end: str) -> None:
+    text = f"_assignsubmission_onlinetext{end}/onlinetext.html"
     files = {f"Jane Doe_1{text}": "hello", f"Max Ito_2{text}": "hello"}
-    files |= {"Jane Doe_1_assignsubmission_file_/01_threads.ipynb": "a"}
-    files |= {"Max Ito_2_assignsubmission_file_/notes.txt": "", f"Jane Doe_3{text}": "hello"}
+    files |= {f"Jane Doe_1_assignsubmission_file{end}/01_threads.ipynb": "a"}
+    files |= {f"Max Ito_2_assignsubmission_file{end}/notes.txt": "", f"Jane Doe_3{text}": "hello"}
     found = find([as_folder(tmp_path, files)]).submissions
     told = [(one.student, "" if one.fault is None else str(one.fault)) for one in found]
     assert [who for who, _ in told] == ["Jane Doe", "Jane Doe", "Max Ito"]  # two of one name
-    assert [fault[:50] for _, fault in told] == [
-        "",
-        "The folder Jane Doe_3_assignsubmission_onlinetext_",
-        "The folder Max Ito_2_assignsubmission_file_ holds ",
-    ]
+    folders = [re.sub("The folder (.*?) holds .*", r"\1", fault) for _, fault in told]
+    texts, file = f"Jane Doe_3_assignsubmission_onlinetext{end}", "Max Ito_2_assignsubmission_file"
+    assert folders == ["", texts, f"{file}{end}"]
 
 
 def test_who_hands_in_no_notebook_is_told_so(tmp_path: Path) -> None:
@@ -246,6 +282,28 @@ def test_who_hands_in_no_notebook_is_told_so(tmp_path: Path) -> None:
     told = {s.student: s.fault for s in found.submissions if s.fault}
     assert list(told) == ["ito-333"]
     assert str(told["ito-333"]).startswith("solution.zip is no notebook.")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("01_threads.ipynb.json", "01_threads.ipynb.txt", "01_threads.IPYNB.TXT"),
+        *("01_threads.ipynb-1.json", "01_threads.ipynb (1).txt"),
+    ],
+)
+def test_a_notebook_that_a_browser_called_a_text_is_one(tmp_path: Path, name: str) -> None:
+    text = json.dumps(solved())
+    files = {f"ito_333_67892_{name}": text, f"roe_334_67893_{LESSON}.ipynb": text}
+    canvas = find([as_zip(tmp_path / "canvas.zip", files)], unpack_to=tmp_path / "to")
+    moodle = as_folder(tmp_path / "moodle", {f"ito_333_assignsubmission_file/{name}": text})
+    own = as_folder(tmp_path / "submitted", {f"ito/{LESSON}/{name}": text})
+    flat = as_folder(tmp_path / "flat", {f"ito_{name}": text})
+    for found in (canvas, find([moodle]), find([own]), find([flat])):
+        assert not found.problems
+        one = found.submissions[0]
+        assert one.student in ("ito", "ito-333")
+        assert (one.stem, one.notebook) == ("threads", LESSON)
+        assert one.data() == text.encode()
 
 
 def test_another_file_is_of_the_lesson_that_its_name_has(tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ from nbgrader.api import Gradebook
 from nbgrader.apps.api import NbGraderAPI
 from nbgrader.converters.base import NbGraderException
 from nbgrader.coursedir import CourseDirectory
+from nbgrader.exchange.default.collect import ExchangeCollect
 from nbgrader.utils import find_all_files
 from traitlets.config import Config
 
@@ -53,6 +54,7 @@ from autograder.lessons.build import instructor_notebook
 from autograder.lessons.catalogue import lesson_exercises
 from autograder.lessons.source import lesson_files, read_lesson
 from autograder.tests.test_grade import run
+from autograder.tests.test_gradebook import machine_in  # noqa: F401
 from autograder.tests.test_submissions import deep
 from course.tests.pace import within
 
@@ -870,6 +872,43 @@ def test_a_timestamp_of_a_stranger_stops_nobody(course: Course, kind: str, tmp_p
     if kind not in ("pipe", "link", "folder"):
         place.write_text("2026-01-02 10:00:00 UTC")
         assert NbGraderAPI(directory).get_submitted_timestamp(LESSON, "vega").year == 2026
+
+
+@pytest.mark.parametrize(
+    ("told", "zone", "hour"),
+    [
+        ("2026-10-05 22:30:00.000000 CEST", "Europe/Berlin", 20),
+        ("2026-10-25 02:30:00.000000 CEST", "Europe/Berlin", 0),
+        ("2026-10-25 02:30:00.000000 CET", "Europe/Berlin", 1),
+        ("2026-10-05 09:30:00.000000 EDT", "America/New_York", 13),
+        ("2026-10-05 09:30:00.000000 EST", "", 14),
+        ("2026-10-05 09:30:00.000000 UTC", "Europe/Berlin", 9),
+        ("2026-10-05 09:30:00.123456789 Z", "Europe/Berlin", 9),
+        ("2026-10-05 09:30:00 -03", "", 12),
+        ("2026-10-05 09:30:00 -0300", "", 12),
+        ("2026-10-05 09:30:00 IST", "Europe/Berlin", None),
+        ("2026-10-05 09:30:00 CEST", "", None),
+    ],
+)
+def test_a_time_is_that_of_its_zone(
+    told: str,
+    zone: str,
+    hour: int | None,
+    machine_in: Callable[[str], None],  # noqa: F811
+) -> None:
+    machine_in("UTC")
+    if hour is None:
+        with pytest.raises(timestamps.UnknownZoneError):
+            timestamps.moment(told, zone)
+        return
+    assert timestamps.moment(told, zone).hour == hour
+    machine_in(zone or "UTC")
+    assert timestamps.moment(told).hour == hour
+    timestamps.install()
+    config = Config()
+    config.Exchange.timezone = zone or "UTC"
+    collect = ExchangeCollect(coursedir=CourseDirectory(config=config), config=config)
+    assert collect._path_to_record(f"/in/vega+{LESSON}+{told}+abc")["timestamp"].hour == hour
 
 
 def test_folders_named_as_patterns_take_no_time(tmp_path: Path) -> None:

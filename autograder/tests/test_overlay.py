@@ -125,6 +125,8 @@ def test_an_exercise_of_ones_own_stands_in_the_place_of_the_courses(folder):
         ),
         ("[extensions.vega]\n01_threads = 2026-10-05T12:00:00Z", "which [due] does not have"),
         ("[extensions]\nvega = 3", "[extensions.vega] should be a table"),
+        ("[extensions.jane.doe]\n01_threads = 3", 'quotation marks, [extensions."jane.doe"]'),
+        ("[extensions.Doe, Jane]\n01_threads = 3", 'quotation marks: [extensions."Doe, Jane"]'),
         (
             "[due]\n01_threads = 2026-10-05T12:00:00Z\n"
             "[extensions.vega]\n01_threads = 2026-10-05T12:00:00+02:00",

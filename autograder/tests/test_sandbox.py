@@ -7,6 +7,7 @@ test of a deed runs behind bubblewrap and behind Landlock, where the machine has
 from __future__ import annotations
 
 import argparse
+import errno
 import json
 import os
 import re
@@ -668,6 +669,25 @@ def test_init_does_not_send_in_a_circle(
     (tmp_path / "file").touch()
     assert private.main(argparse.Namespace(folder=tmp_path / folder)) == 2
     assert re.search(words, capsys.readouterr().err)
+
+
+def test_init_that_was_stopped_goes_on_where_it_is_called_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    whole = {"README.md", "settings.toml", "hidden", "exercises", "seed"}
+    for step in ("write", "fsync", "mkdir"):
+        place = tmp_path / step
+        with monkeypatch.context() as patch:
+            place.mkdir()
+            patch.setattr(os, step, full)
+            with pytest.raises(private.PrivateError, match="No space left"):
+                private.make(place)
+        assert private.make(place)
+        assert {path.name for path in place.iterdir()} == whole
+        assert all(path.is_dir() or path.stat().st_size for path in place.iterdir())
 
 
 def test_init_in_a_home_that_is_not_there_is_said(capsys: pytest.CaptureFixture[str]) -> None:

@@ -148,6 +148,11 @@ def test_a_sheet_without_names_goes_by_the_identifier(
     _, data = filled(grades, sheet)
     assert rows(data)[1] == ["Participant 7", "Submitted", "8.00"]
     assert "left as they were: Participant 8 Draft." in capsys.readouterr().err
+    for name in (FIRST, SECOND):
+        Store(grades).keep(Graded("Teilnehmerin 7", LESSON, name, "PASS", 4, 4))
+    sheet = "ID,Status,Bewertung\nTeilnehmer/in 7,Abgegeben,\nTeilnehmer/in 8,Entwurf,\n"
+    _, data = filled(grades, sheet, "--grade-column", "Bewertung")
+    assert [row[2] for row in rows(data)] == ["Bewertung", "8.00", ""]
 
 
 def test_two_of_one_name_are_told_apart_by_a_roster_alone(grades: Path) -> None:
