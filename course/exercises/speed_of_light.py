@@ -860,6 +860,16 @@ def _by_first_of(
     return _rope(x, w, cos[first], sin[first], eps)
 
 
+def _second_of_the_result(
+    x: np.ndarray, w: np.ndarray, cos: np.ndarray, sin: np.ndarray, eps: float
+) -> dict[str, np.ndarray]:
+    """a is replaced by its result before b's is made of it."""
+    first, second = np.split(x / np.sqrt(_mean_square(x) + eps) * w, 2, axis=2)
+    first = first * cos[:, None] - second * sin[:, None]
+    second = second * cos[:, None] + first * sin[:, None]
+    return {"out": np.concatenate([first, second], axis=2).swapaxes(0, 1)}
+
+
 rope_heads = KernelExercise(
     name="rope_heads",
     title="Normalise, rotate, transpose: a kernel of your own",
@@ -905,6 +915,13 @@ rope_heads = KernelExercise(
             x / (np.sqrt(_mean_square(x)) + eps) * w, cos, sin
         ),
         "eps left out": lambda x, w, cos, sin, eps: _rope(x, w, cos, sin, 0.0),
+        "the root in the place of its reciprocal": lambda x, w, cos, sin, eps: _turned(
+            x * np.sqrt(_mean_square(x) + eps) * w, cos, sin
+        ),
+        "a replaced by its result before b's is made of it": _second_of_the_result,
+        "the first half of x for both": lambda x, w, cos, sin, eps: _rope(
+            np.tile(x[:, :, : cos.shape[1]], 2), w, cos, sin, eps
+        ),
         "the root left out": lambda x, w, cos, sin, eps: _turned(
             x / (_mean_square(x) + eps) * w, cos, sin
         ),

@@ -109,7 +109,10 @@ class Barrier:
     @property
     def missing(self) -> str:
         """What the phase waits for."""
-        arrivals = f"{self.left} more arrival{'' if self.left == 1 else 's'}" if self.left else ""
+        several = "" if abs(self.left) == 1 else "s"
+        arrivals = f"{self.left} more arrival{several}" if self.left else ""
+        if self.left < 0:
+            arrivals = f"{-self.left} fewer arrival{several} than came"
         copies = f"{self.bytes} more bytes" if self.bytes else ""
         if self.bytes < 0:
             copies = f"an expect of {-self.bytes} more bytes"

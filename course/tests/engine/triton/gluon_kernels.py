@@ -119,13 +119,15 @@ def by_tensor_memory(x, out, WAITS: gl.constexpr = 1, OTHER: gl.constexpr = 0):
 @gluon.jit
 def through(source, target, N: gl.constexpr, WAITS: gl.constexpr = 1, BYTES: gl.constexpr = 0,
             STORED: gl.constexpr = 0, LEFT: gl.constexpr = 0,
-            SENDS: gl.constexpr = 1):  # fmt: skip
+            SENDS: gl.constexpr = 1, ARRIVES: gl.constexpr = 0):  # fmt: skip
     """TMA in and out through one buffer; STORED stores are on their way at a load, LEFT later."""
     smem = gl.allocate_shared_memory(source.dtype, source.block_shape, source.layout)
     bar = mbarrier.allocate_mbarrier()
     mbarrier.init(bar, count=1)
     for i in range(N):
         mbarrier.expect(bar, source.block_type.nbytes + BYTES)
+        if ARRIVES:
+            mbarrier.arrive(bar, count=ARRIVES)
         tma.async_copy_global_to_shared(source, [0, i * source.block_shape[1]], bar, smem)
         if WAITS:
             mbarrier.wait(bar, i & 1)

@@ -289,6 +289,15 @@ def test_bytes_that_never_come_are_a_deadlock():
     assert f"the barrier, made on line {made}, waits for 16 more bytes" in text
 
 
+@pytest.mark.parametrize(
+    ("count", "said"), [(1, "1 fewer arrival than came"), (2, "2 fewer arrivals than came")]
+)
+def test_more_arrivals_than_a_barrier_counts_are_a_deadlock(count, said):
+    fault = through(ARRIVES=count)
+    assert (fault.outcome, fault.message_id) == (Outcome.TIMED_OUT, "tile_barrier_waits")
+    assert said in fault.fields["missing"]
+
+
 def test_bytes_that_nobody_expects_are_a_deadlock():
     fault = through(BYTES=-16)
     assert fault.fields["missing"] == "an expect of 16 more bytes"
