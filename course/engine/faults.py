@@ -120,6 +120,12 @@ def too_many_resources(
     return KernelFault(Outcome.TOO_MANY_RESOURCES, message_id, _line(node), **fields)
 
 
+def passed_over(fault: KernelFault) -> bool:
+    """Whether Triton's tuner goes on to its next configuration."""
+    asserted = fault.message_id == "tile_static_assert"
+    return asserted or fault.outcome is Outcome.TOO_MANY_RESOURCES
+
+
 def _line(node: ast.AST | int | None) -> int | None:
     return node if isinstance(node, int) or node is None else getattr(node, "lineno", None)
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from course.engine.faults import KernelFault, Outcome, does_not_compile, rejected
+from course.engine.faults import KernelFault, does_not_compile, rejected
 from course.engine.launcher import applied
 from course.engine.launcher.frames import Closure, Config
 from course.engine.launcher.names import text
@@ -33,12 +33,6 @@ _OF_TIMING = ("warmup", "rep", "use_cuda_graph", "cache_results")
 
 #: The value of an expression at the cell's top level.
 ValueOf = Callable[[ast.expr], Any]
-
-
-def passed_over(fault: KernelFault) -> bool:
-    """Whether Triton's tuner goes on to its next configuration."""
-    asserted = fault.message_id == "tile_static_assert"
-    return asserted or fault.outcome is Outcome.TOO_MANY_RESOURCES
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ import torch
 from course.engine import stated_gpu
 from course.engine.cell.heuristics import each_with_computed
 from course.engine.cell.triton import TileCell, forget, read_cell
-from course.engine.cell.tuning import Timed, passed_over
-from course.engine.faults import KernelFault, Outcome, rejected
+from course.engine.cell.tuning import Timed
+from course.engine.faults import KernelFault, Outcome, passed_over, rejected
 from course.engine.job import Output, Ran, Run
 from course.engine.launcher import call
 from course.engine.launcher.tensors import Allocator
