@@ -42,9 +42,11 @@ LOWERED_TARGETS = range(75, 100)
 _TYPE = r"(?:tensor<(?:\d+x)+)?(?:!tt\.ptr<)?(?:i1|i8|i16|i32|i64|f16|f32%s)>*"
 _COMMON_TYPE, _LOWERED_TYPE = re.compile(_TYPE % ""), re.compile(_TYPE % "|bf16")
 _OPTIONS = {"num_warps", "num_stages", "debug"}
-#: An access with two words on the cache, as the IR is written.
+#: An access with two words on the cache, as the IR is written, and as it is from Triton 3.9 on.
 _TWO_HINTS = re.compile(
     r"cacheModifier = .* evictionPolicy = | evictionPolicy = .*\{isVolatile = true"
+    r"|cache_modifier = (?!none).* eviction_policy = (?!evict_normal)"
+    r"|eviction_policy = (?!evict_normal).* isVolatile = true"
 )
 
 

@@ -16,6 +16,8 @@ _FROM_3_7, _FROM_3_8, _FROM_3_9 = (_MINOR >= (3, minor) for minor in (7, 8, 9))
 RETURNS_CONSTANTS = _FROM_3_7
 #: `0 <= x < n` is refused before.
 TAKES_CHAINS = _FROM_3_9
+#: Before, the PTX of a load has no word of `.cv`.
+WRITES_CV = _FROM_3_9
 #: Before, `disable_licm` is for LLVM alone, and Triton itself moves loads out of the loop.
 HEARS_DISABLE_LICM = _FROM_3_9
 #: Before, no load is moved across one that is volatile, as if that wrote.
