@@ -52,8 +52,10 @@ _ON_LINES: tuple[tuple[str, str, str], ...] = (
     (r"make_tensor_descriptor\(", r"`_semantic` argument must be provided|last dim must be 1",
      "tile_descriptor_stride"),
     (r"\[", r"`_semantic` argument must be provided", "tile_indexes_pointer"),
-    (r"^\s*(?P<construct>def) ", r"^StopIteration", "tile_not_of_triton"),
-    (r"^\s*\w+\s*,[^=(]*=", r"'tensor' object has no attribute 'values'", "tile_taken_apart"),
+    (r"^\s*(?P<construct>def) ", r"^StopIteration|nested function definitions",
+     "tile_not_of_triton"),
+    (r"^\s*\w+\s*,[^=(]*=", r"'tensor' object has no attribute 'values'|cannot unpack",
+     "tile_taken_apart"),
 )  # fmt: skip
 #: Where Triton's words match, the sentence; groups of the match are its fields.
 _PATTERNS: tuple[tuple[str, str], ...] = (
@@ -150,6 +152,7 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
     (r"unsupported AST node type: Break", "tile_break"),
     (r"unsupported AST node type: (?P<construct>\w+)|"
      r"^'(?P<operator>\w+)' object has no attribute '__name__'", "tile_not_of_triton"),
+    (r"AST \w+ operator '(?P<operator>\w+)' is not", "tile_not_of_triton"),
     (r"'range' object has no attribute", "tile_range"),
     (r"'(?P<kind>NoneType|str|function|list|dict)' object has no attribute", "tile_wrong_kind"),
     (r"cannot convert .* of type <class '[\w.]+\.(?P<layout>\w+Layout)'> to tensor",
