@@ -1,5 +1,9 @@
 """Held-out ranges of lesson 10."""
 
+from typing import Any
+
+import numpy as np
+
 from autograder.hidden import Draws, between, choice, leaving, multiples
 from course.exercises.attention import (
     ABYSS,
@@ -11,7 +15,7 @@ from course.exercises.attention import (
     ONE_SIGN,
     UNEVEN,
 )
-from course.spec.draws import FAINT, LARGE, half_zeros, integers, spread, uniform
+from course.spec.draws import FAINT, LARGE, described, half_zeros, integers, spread, uniform
 
 #: With D = 16 every score is near -3,000: below any number that might stand for the lowest one.
 _DEEP = {"q": integers(15, 18), "k": integers(-49, -46)}
@@ -25,6 +29,19 @@ LARGE_QUERIES = {"q": spread(3e4), "k": spread(3e-5), "v": FAINT}
 LARGE_KEYS = {"q": spread(3e-5), "k": spread(3e4), "v": LARGE}
 LARGE_HALF_QUERIES = {"q": spread(1e3), "k": spread(1e-3)}
 LARGE_HALF_KEYS = {"q": spread(1e-3), "k": spread(1e3)}
+
+
+@described("every score but the first key's, of a head or of a page, 0.69 below that one's")
+def _first_above(
+    rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]
+) -> np.ndarray:
+    """For queries of ones. bfloat16 rounds each weight but the first, 0.5017, to 0.5."""
+    keys = np.zeros(shape)
+    keys[:, 0] = 0.6897 * shape[-1] ** -0.5
+    return keys.astype(dtype)
+
+
+COARSE_WEIGHTS = {"q": uniform(1.0, 1.0), "k": _first_above, "v": uniform(0.5, 1.0)}
 
 _ONE_QUERY = (
     Draws(H=2, N=1, D=16, GAP=0, draws=_DEEPER),

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from autograder.hidden import Draws, between, choice, multiples
-from autograder.hidden.attention import LARGE_KEYS, LARGE_QUERIES, SOME_ZERO
+from autograder.hidden.attention import COARSE_WEIGHTS, LARGE_KEYS, LARGE_QUERIES, SOME_ZERO
 from course.exercises.attention import ABYSS
 from course.exercises.attention_backward import (
     CLIMBING,
@@ -62,21 +62,6 @@ _COARSE_QUERIES: dict[str, Draw] = {
     "q": uniform(*_BETWEEN), "k": _NEAR_0, "v": _first_alone(16.0, 16.0), "dout": uniform(*_BETWEEN)
 }  # fmt: skip
 _COARSE_KEYS: dict[str, Draw] = _COARSE_QUERIES | {"q": _NEAR_0, "k": _first_alone(*_BETWEEN)}
-
-
-@described("every score but the first key's 0.69 below that one's")
-def _first_above(
-    rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]
-) -> np.ndarray:
-    """For queries of ones. bfloat16 rounds each weight but the first, 0.5017, to 0.5."""
-    rows = np.zeros(shape)
-    rows[..., 0, :] = 0.6897 * shape[-1] ** -0.5
-    return rows.astype(dtype)
-
-
-_COARSE_WEIGHTS: dict[str, Draw] = {
-    "q": uniform(1.0, 1.0), "k": _first_above, "v": uniform(0.5, 1.0)
-}  # fmt: skip
 
 
 def _tiled(
@@ -144,7 +129,7 @@ HIDDEN = {
         # it costs in every draw
         Draws(H=2, N=between(58, 63), D=16, causal=0, dtypes=HALF),
         Draws(H=2, N=between(150, 190), D=16, causal=0, dtypes=HALF),
-        Draws(H=1, N=between(28, 31), D=16, causal=0, dtypes=HALF, draws=_COARSE_WEIGHTS),
+        Draws(H=1, N=between(28, 31), D=16, causal=0, dtypes=HALF, draws=COARSE_WEIGHTS),
     ),
     "flash_delta": (
         Draws(H=between(1, 3), N=1, D=choice(16, 32), draws={"out": FAINT, "dout": FAINT}),

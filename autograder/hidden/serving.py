@@ -1,30 +1,21 @@
 """Held-out ranges of the lesson "Serving and training"."""
 
-from typing import Any
-
-import numpy as np
-
 from autograder.hidden import Draws, between, choice, leaving, multiples
-from autograder.hidden.attention import LARGE_HALF_KEYS, LARGE_HALF_QUERIES, SOME_ZERO
+from autograder.hidden.attention import (
+    COARSE_WEIGHTS,
+    LARGE_HALF_KEYS,
+    LARGE_HALF_QUERIES,
+    SOME_ZERO,
+)
 from course.exercises import attention
 from course.exercises.attention import FAR_APART, HUGE, ONE_SIGN
 from course.exercises.serving import FAR_BELOW, LARGE
-from course.spec.draws import FAINT_HALF, described, half_zeros, integers, spread, uniform
+from course.spec.draws import FAINT_HALF, half_zeros, integers, spread, uniform
 
 #: Products far above 65,504, the most that float16 holds.
 _HUGE = {"x": spread(2000.0), "w": spread(100.0)}
 #: Products of -4e9: below any number that might stand for the lowest one.
 _HIGH, _LOW = uniform(6e4, 6e4), uniform(-6e4, -6e4)
-
-
-@described("every score but those of a page's first token 0.69 below theirs")
-def _first_of_a_page(
-    rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]
-) -> np.ndarray:
-    """For queries of ones. bfloat16 rounds each weight but theirs, 0.5017, to 0.5."""
-    pages = np.zeros(shape)
-    pages[:, 0] = 0.6897 * shape[-1] ** -0.5
-    return pages.astype(dtype)
 
 
 HIDDEN = {
@@ -64,15 +55,7 @@ HIDDEN = {
         ),
         Draws(S=4, P=between(3, 6), PAGE=32, G=2, R=3, D=32, draws=FAR_APART),
         Draws(S=2, P=4, PAGE=32, G=2, R=3, D=64, draws=HUGE),
-        Draws(
-            S=3,
-            P=2,
-            PAGE=64,
-            G=1,
-            R=1,
-            D=16,
-            draws={"q": uniform(1.0, 1.0), "k": _first_of_a_page, "v": uniform(0.5, 1.0)},
-        ),
+        Draws(S=3, P=2, PAGE=64, G=1, R=1, D=16, draws=COARSE_WEIGHTS),
         # of three sequences one has all that its pages hold
         Draws(S=3, P=between(17, 20), PAGE=64, G=1, R=3, D=16, draws=ONE_SIGN),
         Draws(traffic=True, S=4, P=between(17, 24), PAGE=16, G=2, R=choice(4, 8), D=64),

@@ -172,8 +172,8 @@ def _put(folder: Path, out: Path) -> None:
     try:
         shutil.copytree(folder, out, dirs_exist_ok=True)
     except BaseException as error:
-        for path in out.iterdir() if out.is_dir() else ():
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        for path in (out / part.name for part in folder.iterdir()):  # and nothing else of there
+            shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
         if not isinstance(error, OSError):
             raise
         said = error.strerror or error.args[0][0][-1]  # `copytree` tells of each file

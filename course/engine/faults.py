@@ -120,7 +120,7 @@ def too_many_resources(
     return KernelFault(Outcome.TOO_MANY_RESOURCES, message_id, _line(node), **fields)
 
 
-def passed_over(fault: KernelFault) -> bool:
+def tuner_goes_on(fault: KernelFault) -> bool:
     """Whether Triton's tuner goes on to its next configuration."""
     asserted = fault.message_id == "tile_static_assert"
     return asserted or fault.outcome is Outcome.TOO_MANY_RESOURCES

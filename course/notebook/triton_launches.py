@@ -16,8 +16,7 @@ import torch
 from triton.runtime.autotuner import Autotuner
 from triton.runtime.jit import JITFunction, KernelInterface
 
-from course.engine import faults
-from course.engine.faults import KernelFault, Outcome
+from course.engine.faults import KernelFault, Outcome, tuner_goes_on
 from course.engine.traffic import Traffic
 from course.engine.triton.compiling.functions import base_function
 from course.gpu.present import switched_off
@@ -233,7 +232,7 @@ def _passing_over(others_left: bool) -> Iterator[list[KernelFault]]:
 
 def passed_over(fault: KernelFault) -> bool:
     """Whether a tuner is at work, and goes on to its next configuration."""
-    return _others_left and faults.passed_over(fault)
+    return _others_left and tuner_goes_on(fault)
 
 
 def _without_grid(self: Any, *args: Any, **named: Any) -> NoReturn:

@@ -17,7 +17,7 @@ from course.engine import stated_gpu
 from course.engine.cell.heuristics import each_with_computed
 from course.engine.cell.triton import TileCell, forget, read_cell
 from course.engine.cell.tuning import Timed
-from course.engine.faults import KernelFault, Outcome, passed_over, rejected
+from course.engine.faults import KernelFault, Outcome, rejected, tuner_goes_on
 from course.engine.job import Output, Ran, Run
 from course.engine.launcher import call
 from course.engine.launcher.tensors import Allocator
@@ -256,7 +256,7 @@ class _Launches:
                 compiled()
                 break
             except KernelFault as fault:
-                if not passed_over(fault):
+                if not tuner_goes_on(fault):
                     raise
         else:
             options, compiled = last, self._compiled(kernel, args, last)

@@ -117,7 +117,8 @@ def bound(function: Any, args: tuple, named: dict[str, Any]) -> dict[str, Any]:
     warps = named.get("num_warps", 4)
     if "num_warps" not in parameters and not (isinstance(warps, int) and warps in WARPS):
         power = isinstance(warps, int) and warps > WARPS[-1] and warps.bit_count() == 1
-        refused = too_many_resources if power else does_not_compile  # with 64, on a launch alone
+        # the compiler takes 64, a launch does not
+        refused = too_many_resources if power else does_not_compile
         raise refused(None, "tile_warps", got=str(warps), choices=WARPS)
     for name in _WHOLE - {*parameters}:
         got = named.get(name)
