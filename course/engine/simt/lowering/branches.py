@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -49,9 +49,9 @@ def if_else(low: Lowering, node: ast.If) -> Statement:
     facts = fact_of(condition.key, True), fact_of(condition.key, False)
     outcomes = low.outcomes
     low.outcomes = {**outcomes, condition.key: True}
-    then = _branch(low, node.body, entry, where.get(True, held), facts[0])
+    then = _branch(low, node, True, entry, where.get(True, held), facts[0])
     low.outcomes = {**outcomes, condition.key: False}
-    other = _branch(low, node.orelse, entry, where.get(False, held), facts[1])
+    other = _branch(low, node, False, entry, where.get(False, held), facts[1])
     low.outcomes = outcomes
     low.registers.depth -= 1
     low.registers.pending.clear()
@@ -83,11 +83,10 @@ def _foregone(
     low: Lowering, node: ast.If, condition: Expr, entry: dict[str, Expr], holds: bool
 ) -> Statement:
     """An `if` in a branch that says how it ends: one way is left, and it is no branch."""
-    bodies = {True: node.body, False: node.orelse}
     with low.never_reached():
-        never = _branch(low, bodies[not holds], entry, {}, None)
+        never = _branch(low, node, not holds, entry, {}, None)
     low.frame.env, low.reachable = dict(entry), True
-    statements = low.block(bodies[holds])
+    statements = [*_made_here(low, node, holds), *low.block(node.body if holds else node.orelse)]
     live = Branch(statements, low.frame.env, low.reachable, {}, never.arm)
     low.reachable = live.reachable or never.reachable
     if live.reachable and never.reachable:
@@ -138,13 +137,32 @@ def told(line: int, test: Callable[[Lanes], Any]) -> Callable[[Lanes], Any]:
     return run
 
 
+def _made_here(low: Lowering, node: ast.If, holds: bool) -> list[Statement]:
+    """The loads of values from in front of a branch that this way alone uses."""
+    loads = low.frame.later.get((id(node), holds), {}).values()
+    return [_made(low, *load) for of_one in loads for load in of_one]
+
+
+def _made(low: Lowering, key: Hashable, since: int, count: Count) -> Statement:
+    site, _ = low.registers.load(key, since, count)
+
+    def run(lanes: Lanes) -> None:
+        asking = site.counts(lanes)
+        if asking is not False:
+            count(lanes, asking)
+
+    return run
+
+
 def _branch(
     low: Lowering,
-    body: list[ast.stmt],
+    node: ast.If,
+    holds: bool,
     entry: dict[str, Expr],
     held: dict[Any, Held],
     fact: Fact | None,
 ) -> Branch:
+    body = node.body if holds else node.orelse
     low.spend((len(entry) + len(held)) // 8)
     low.frame.env, low.registers.held, low.reachable = dict(entry), dict(held), True
     low.registers.pending.clear()
@@ -152,7 +170,7 @@ def _branch(
     if nodes(body, ast.For, ast.While):
         arm.closed.append(True)
     low.registers.arms.append(arm)
-    statements = low.straight_block(body, fact)
+    statements = [*_made_here(low, node, holds), *low.straight_block(body, fact)]
     low.registers.arms.pop()
     return Branch(statements, low.frame.env, low.reachable, low.registers.snapshot(), arm)
 

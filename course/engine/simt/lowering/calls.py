@@ -138,7 +138,7 @@ def call_function(low: Lowering, node: ast.Call, function: Function) -> Expr:
     outer, outer_loops, outer_reachable = low.frame, low.loops, low.reachable
     outcomes, depth = low.outcomes, low.registers.depth
     assigned = set(function.parameters) | stored_names(function.body)
-    low.frame = Frame(function, assigned, {}, True, low.instances)
+    low.frame = Frame(function, assigned, {}, True, low.instances, low.flow_of(function))
     low.loops, low.reachable = [], True
     for name, argument in arguments.items():
         low.frame.env[name] = replace(low.versioned(argument, variable(name)), const=argument.const)

@@ -188,8 +188,8 @@ def element(low: Lowering, node: ast.expr, base: Expr, index: list[Expr]) -> Exp
         low.registers.step(ast.unparse(node))
         return Expr(array.dtype, lambda lanes: view(lanes).load(lanes, made(lanes)), masked=True)
 
-    def count(lanes: Lanes) -> None:
-        view(lanes).count(lanes, made(lanes))
+    def count(lanes: Lanes, asking: bool | np.ndarray = True) -> None:
+        view(lanes).count(lanes, made(lanes, asking))
 
     site, held = low.registers.load(key, since, count)
 

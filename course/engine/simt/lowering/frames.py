@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 
 from course.engine.simt.lowering.expr import Expr
 from course.engine.simt.lowering.signatures import Function
+from course.engine.simt.nvvm.merging import Load
+from course.engine.simt.nvvm.sinking import Sinking, Way
 from course.engine.simt.running.control import Casts
 
 
@@ -18,8 +20,9 @@ class Frame:
     env: dict[str, Expr]
     device: bool
     instance: int
-    #: variables whose value nothing uses
-    unused: set[str] = field(default_factory=set)
+    flow: Sinking
+    #: loads that are made at the start of a way through a branch, by the statement
+    later: dict[Way, dict[int, list[Load]]] = field(default_factory=dict)
     returns: list[tuple[Expr | None, Casts]] = field(default_factory=list)
 
 

@@ -56,7 +56,7 @@ from course.engine.simt.lowering.types import (
 from course.engine.simt.nvvm.contraction import Uses
 from course.engine.simt.nvvm.merging import Held, Registers
 from course.engine.simt.nvvm.ranges import Fact, opposite
-from course.engine.simt.nvvm.unrolling import unused_names
+from course.engine.simt.nvvm.sinking import Sinking
 from course.engine.simt.nvvm.work import work_of
 from course.engine.simt.running.lanes import Lanes, Statement
 from course.engine.simt.running.memory import ConstantArray
@@ -127,7 +127,15 @@ class Lowering:
         #: how conditions end in the code that is being lowered, by their keys
         self.outcomes: dict[Any, bool] = {}
         self.products: dict[Any, Uses] = {}
-        self.frame = Frame(function, set(), {}, False, 0)
+        #: of the kernel and the functions that it calls, by identity
+        self.flows: dict[int, Sinking] = {}
+        self.frame = Frame(function, set(), {}, False, 0, self.flow_of(function))
+
+    def flow_of(self, function: Function) -> Sinking:
+        """Where the loads of a function's statements are made."""
+        if id(function) not in self.flows:
+            self.flows[id(function)] = Sinking(function)
+        return self.flows[id(function)]
 
     def enter(self, fact: Fact | None = None) -> None:
         """What is lowered from here on is another straight block; `fact` is why it is reached."""
@@ -193,7 +201,6 @@ class Lowering:
         """Lowers the whole kernel for its argument types."""
         function = self.frame.function
         self.frame.assigned = set(function.parameters) | stored_names(function.body)
-        self.frame.unused = unused_names(function.body)
         for name, type_ in zip(function.parameters, argument_types, strict=True):
             origin = _arrays_in(name, type_)
             self.array_parameters += origin

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 from typing import TYPE_CHECKING, Any
 
 from course.engine.faults import rejected, rejected_syntax
@@ -21,7 +22,7 @@ from course.plain.evaluator import Ref
 from course.plain.trees import nodes, stored_names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from course.engine.simt.lowering.lower import Lowering
 
@@ -62,9 +63,9 @@ def _assign_all(
     low: Lowering, node: ast.stmt, targets: list[ast.expr], value_node: ast.expr
 ) -> Statement:
     low.target = targets[0].id if isinstance(targets[0], ast.Name) else None
-    low.registers.unused = len(targets) == 1 and low.target in low.frame.unused
-    value = read(low, value_node, low.expression(value_node))
-    low.target, low.registers.unused = None, False
+    with _where_used(low, node):
+        value = read(low, value_node, low.expression(value_node))
+    low.target = None
     if value.type == NONE:
         raise low.untyped(node, f"`{ast.unparse(value_node)}` gives no value")
     line = node.lineno
@@ -96,6 +97,19 @@ def _assign_all(
             part(lanes)
 
     return assign_parts
+
+
+@contextlib.contextmanager
+def _where_used(low: Lowering, node: ast.stmt) -> Iterator[None]:
+    """The loads of a value that is used in one way alone are made there, of one unused nowhere."""
+    registers, flow = low.registers, low.frame.flow
+    way = flow.later.get(id(node))
+    registers.unused = id(node) in flow.dead
+    registers.later = None if way is None else []
+    yield
+    if way is not None:
+        low.frame.later.setdefault(way, {})[id(node)] = registers.later or []
+    registers.unused, registers.later = False, None
 
 
 def _store_part(low: Lowering, target: ast.expr, value: Expr, written: Expr) -> Statement:
@@ -146,11 +160,10 @@ def augmented(low: Lowering, node: ast.AugAssign) -> Statement:
     line = node.lineno
     if isinstance(node.target, ast.Name):
         current = named(low, node.target)
-        low.registers.unused = node.target.id in low.frame.unused
-        value = binary(low, node.target, node.op, current, low.operand(node.value))
-        value = contraction.kept(low, value)
-        low.registers.step(value.key)
-        low.registers.unused = False
+        with _where_used(low, node):
+            value = binary(low, node.target, node.op, current, low.operand(node.value))
+            value = contraction.kept(low, value)
+            low.registers.step(value.key)
         return _assigned(low, line, node.target.id, value)
     if isinstance(node.target, ast.Attribute):
         node.target = field_of(node.target)

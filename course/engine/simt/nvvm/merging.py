@@ -18,7 +18,8 @@ memory behind it. The rule here follows what it was seen to do (`course/tests/en
 - where a branch around has asked the same, one way is left, and it is no branch;
 - a load behind ways that meet, each of which holds the value, is not made again; where one
   alone does not hold it, it is made at that way's end;
-- a load whose value is never used is not made;
+- a load whose value is never used is not made (`liveness`), and one whose value is used in one way
+  through the next branch alone is made there (`sinking`);
 - a store that is overwritten before anything can read it is not made;
 - an element that a loop stores to stays in a register, if all else that it touches lies apart.
 
@@ -37,7 +38,10 @@ import numpy as np
 from course.engine.simt.nvvm.work import MOST_OF_AN_ARM
 from course.engine.simt.running.lanes import Lanes
 
-Count = Callable[[Lanes], None]
+#: Counts an access in the active lanes, of which those ask that the second argument says.
+Count = Callable[..., None]
+#: A load: its key, the newest version that it depends on, and its count.
+Load = tuple[Hashable, int, Count]
 
 #: Steps of a branch that the assembler makes no branch of: loads and their places, and operators.
 _FREE, _SHORT = ("element", "linear"), {"add", "sub", "mul", "neg", "and_", "or_", "xor", "not"}
@@ -184,6 +188,8 @@ class Registers:
         self.version = 0
         #: the value that is computed now is never used
         self.unused = False
+        #: loads of what is computed now that are made later
+        self.later: list[Load] | None = None
         #: a loop inside another is being written out
         self.inner = False
 
@@ -193,7 +199,9 @@ class Registers:
 
     def load(self, key: Hashable, since: int, count: Count) -> tuple[AccessSite, Held | None]:
         """A load of the element that `key` names; `count` counts it anywhere."""
-        if self.unused:
+        if self.unused or self.later is not None:
+            if not self.unused and self.later is not None:
+                self.later.append((key, since, count))
             return AccessSite(merged=True), None
         site = AccessSite()
         held = None if key is None else self.held.get(key)

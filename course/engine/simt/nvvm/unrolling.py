@@ -16,6 +16,7 @@ from typing import Any
 from course.engine.simt.lowering.signatures import Function
 from course.engine.simt.lowering.types import ArrayType, is_integer
 from course.engine.simt.nvvm.size import callee_of, known_turns, unrolled_by, written_out
+from course.engine.simt.nvvm.work import acts
 from course.engine.simt.running.turns import Unroll
 from course.plain.evaluator import is_name
 from course.plain.trees import nodes, stored_names, walk
@@ -108,7 +109,7 @@ def leaves_late(node: ast.If, loop: ast.For | ast.While | None, function: Functi
     if not nodes(node.body, ast.Subscript):
         return False
     calls = nodes(loop.body, ast.Call)
-    return not any(_acts(call) for call in calls if ast.unparse(call.func) != "range")
+    return not any(acts(call) for call in calls if ast.unparse(call.func) != "range")
 
 
 def full_turns(node: ast.For, turns: int, function: Function, env: Mapping[str, Any]) -> bool:
@@ -124,67 +125,6 @@ def full_turns(node: ast.For, turns: int, function: Function, env: Mapping[str, 
     if not any(isinstance(n, ast.Subscript) and _is_global(n.value, env) for n in inside):
         return False
     return written_out(node, turns, function)
-
-
-def unused_names(body: list[ast.stmt]) -> set[str]:
-    """Variables whose values reach no array, no condition and no call.
-
-    What is computed for them alone is not computed at all.
-    """
-    needs: dict[str, set[str]] = {}
-    used: set[str] = set()
-    for statement in _statements(body):
-        names = _loaded(statement)
-        target = _lone_target(statement)
-        if target is None:
-            used |= names
-        else:
-            needs.setdefault(target, set()).update(names - {target})
-    waiting = list(used & needs.keys())
-    while waiting:
-        more = needs.get(waiting.pop(), set()) - used
-        used |= more
-        waiting += more
-    return needs.keys() - used
-
-
-def _statements(body: list[ast.stmt]) -> list[ast.AST]:
-    """Statements and the conditions of compound ones, each once."""
-    found: list[ast.AST] = []
-    for statement in body:
-        if isinstance(statement, ast.If | ast.While):
-            found.append(statement.test)
-            found += _statements(statement.body) + _statements(statement.orelse)
-        elif isinstance(statement, ast.For):
-            found.append(statement.iter)
-            found += _statements(statement.body) + _statements(statement.orelse)
-        else:
-            found.append(statement)
-    return found
-
-
-def _lone_target(statement: ast.AST) -> str | None:
-    """The variable that a statement does nothing but set, if it does nothing else."""
-    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
-        target: ast.AST = statement.targets[0]
-    elif isinstance(statement, ast.AugAssign):
-        target = statement.target
-    else:
-        return None
-    calls = nodes(statement, ast.Call)
-    if not isinstance(target, ast.Name) or any(_acts(call) for call in calls):
-        return None
-    return target.id
-
-
-def _acts(call: ast.Call) -> bool:
-    """Whether a call may do more than compute a number."""
-    text = ast.unparse(call.func)
-    return not (text.startswith("math.") or text in ("min", "max", "abs", "int", "float", "round"))
-
-
-def _loaded(node: ast.AST) -> set[str]:
-    return {n.id for n in nodes(node, ast.Name) if isinstance(n.ctx, ast.Load)}
 
 
 def _is_extent(node: ast.Subscript) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from course.plain.trees import walk
+from course.plain.trees import nodes, walk
 
 _OPERATIONS = (
     ast.BinOp,
@@ -65,20 +65,29 @@ _CHEAP_CALLS = (
     *("bool", "int32", "int64", "uint32", "uint64", "float32", "float64"),
     *("min", "max", "grid", "gridsize"),
 )
+#: Calls that give a number and do nothing else, beside those of `math`.
+_NUMBERS = (*_CHEAP_CALLS, "abs", "int", "float", "round", "len")
+_OPERATORS = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.AugAssign)
 
 
-def branches(*arms: ast.expr) -> bool:
-    """Whether the compiler makes a branch of the choice between these expressions."""
+def branches(*arms: ast.expr | list[ast.stmt]) -> bool:
+    """Whether the compiler makes a branch of the choice between these expressions, or blocks."""
     counts = []
     for arm in arms:
-        parts = list(walk(arm))
-        if any(_is_dear(part) for part in parts):
+        parts = nodes(arm, ast.AST)
+        if any(is_dear(part) for part in parts):
             return True
-        counts.append(sum(isinstance(p, ast.BinOp | ast.UnaryOp | ast.Compare) for p in parts))
+        counts.append(sum(isinstance(part, _OPERATORS) for part in parts))
     return max(counts) > MOST_OF_AN_ARM or sum(counts) > MOST_OF_BOTH
 
 
-def _is_dear(node: ast.AST) -> bool:
+def acts(call: ast.Call) -> bool:
+    """Whether a call may do more than compute a number."""
+    text = ast.unparse(call.func)
+    return "atomic" in text or not (text.startswith("math.") or _name(call) in _NUMBERS)
+
+
+def is_dear(node: ast.AST) -> bool:
     """A load, a division, a power of another number than a small one, or a call."""
     if isinstance(node, ast.Call):
         return _name(node) not in _CHEAP_CALLS

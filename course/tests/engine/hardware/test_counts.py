@@ -69,7 +69,6 @@ EXPLAINED = {
     "merge_store_back": "a store of what is there",
     # The value is computed and overwritten before it is used.
     "merge_dead_load_loop": "only the last turn's value is used",
-    "merge_overwritten_value": "the first value is not used",
     "merge_integer_times_zero": "0 times an integer is 0",
 }
 #: Results that differ, each with the reason.
