@@ -777,6 +777,189 @@ stored_by_both_inside:
         else:
             out[i] = y[i] + 2
         x[i] = 1
+
+later_stored:
+    a = x[i]
+    b = y[i]
+    if a > 450:
+        out[i] = b
+
+later_in_the_other_way:
+    a = x[i]
+    b = y[i]
+    if a <= 450:
+        v += a
+    else:
+        out[i] = b
+    x[i] = v
+
+later_behind_a_return:
+    a = x[i]
+    b = y[i] * 2
+    if a < 450:
+        return
+    out[i] = b
+
+later_behind_a_continue:
+    for k in range(i, out.size, 512):
+        b = y[k]
+        if x[k] < 450:
+            continue
+        out[k] = b
+
+later_behind_two_branches:
+    a = x[i]
+    b = y[i]
+    if a > 300:
+        if a < 330:
+            out[i] = b
+
+later_behind_an_and:
+    a = x[i]
+    b = y[i]
+    if a > 300 and x[i + 1] > 300:
+        out[i] = b
+
+later_not_behind_an_or:
+    a = x[i]
+    b = y[i]
+    if a > 450 or x[i + 1] > 450:
+        out[i] = b
+
+later_two_values:
+    a = x[i]
+    b = y[i]
+    c = y[i + 1]
+    if a > 450:
+        out[i] = b * c
+
+later_a_product:
+    b = x[i] * y[i]
+    if y[i + 2] > 200:
+        out[i] = b
+
+later_a_product_of_threads:
+    t = cuda.threadIdx.x
+    b = x[i] * y[i]
+    if t < 3:
+        out[i] = b
+
+later_gathered:
+    j = int(x[i])
+    b = y[j]
+    if i % 32 == 5:
+        out[i] = b
+
+later_stored_twice:
+    b = y[i]
+    if x[i] > 450:
+        out[i] = b
+        x[i] = b
+
+later_into_no_loop:
+    b = y[i]
+    for k in range(i, 300, 512):
+        v += b * x[k]
+    out[i] = v
+
+later_in_front_of_a_loop:
+    b = y[i]
+    if x[i] > 450:
+        for k in range(3):
+            v += b * x[i + k]
+        out[i] = v
+
+later_not_past_a_store:
+    b = y[i]
+    out[i] = 3
+    if x[i] > 450:
+        out[i] = b
+
+later_past_shared_memory:
+    s = cuda.shared.array(128, float32)
+    t = cuda.threadIdx.x
+    b = y[i]
+    s[t] = x[i]
+    if t < 3:
+        out[i] = b + s[t]
+
+later_not_where_both_use_it:
+    b = y[i]
+    if x[i] > 450:
+        out[i] = b
+    else:
+        x[i] = b + 1
+
+later_not_for_two_blocks:
+    b = y[i]
+    if x[i] > 450:
+        if x[i + 1] > b:
+            out[i] = b
+        else:
+            out[i] = 1
+
+later_not_where_it_is_a_choice:
+    a = x[i]
+    b = y[i]
+    if a > 450:
+        v = b
+    out[i] = v
+
+later_for_an_exponential:
+    a = x[i]
+    b = y[i]
+    if a > 450:
+        v = math.exp(b / 100)
+    out[i] = v
+
+later_for_a_sum_of_loads:
+    b = y[i]
+    if x[i] > 450:
+        v += b * y[i + 2]
+    out[i] = v
+
+later_in_turns:
+    for k in range(8):
+        b = y[i + k]
+        c = x[i + k]
+        if c > 450:
+            out[i] = b
+
+later_behind_a_break:
+    for k in range(8):
+        b = y[i + k]
+        c = x[i + k]
+        if c > 450:
+            break
+        v += b
+    out[i] = v
+
+later_each_turn:
+    for k in range(out.size // 64):
+        b = y[i]
+        if x[k + i // 512] > 450:
+            v += math.exp(b / 1000)
+    out[i] = v
+
+later_by_elif:
+    b = y[i]
+    c = y[i + 1]
+    if x[i] > 450:
+        out[i] = b
+    elif x[i] < 50:
+        out[i] = c
+
+overwritten_by_a_number:
+    v = x[i]
+    b = y[i]
+    v = float32(3)
+    out[i] = v + b
+
+overwritten_in_one_way:
+    v = x[i]
+    if y[i] > 200:
+        v = float32(3)
+    out[i] = v
 """
 
 
