@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 
 from course.engine.simt.lowering.signatures import Function
 from course.engine.simt.nvvm.liveness import Liveness, loaded_names, lone_target, used_names
-from course.engine.simt.nvvm.size import known_turns, written_out
 from course.engine.simt.nvvm.work import acts, branches, is_dear
 from course.plain.evaluator import is_name
 from course.plain.trees import nodes, stored_names
@@ -46,6 +45,7 @@ class Sinking:
     """Where the loads of a function's statements are made, these by identity.
 
     Attributes:
+        function: whose statements they are.
         dead: statements whose loads are not made at all.
         later: the ways at whose start a statement's loads are made.
     """
@@ -53,7 +53,7 @@ class Sinking:
     def __init__(self, function: Function) -> None:
         self.later: dict[int, Way] = {}
         body = function.body
-        self._function, self._live = function, Liveness(body)
+        self.function, self._live = function, Liveness(body)
         self.dead = self._live.dead
         self._elements = _elements(body)
         self._own = {
@@ -100,37 +100,14 @@ class Sinking:
             return taken
         for value in reversed(values):
             users = {id(one.node) for one in taken}
-            read_there = not value.is_over and value.name in into
-            places = bool(value.users) + (self._blocks_with(value.name, way) if read_there else 0)
-            stays = not value.is_over and value.name in (asked | other)
-            alone = all(self._elements[one] == count for one, count in value.elements.items())
-            if places == 1 and not stays and value.users <= users and alone:
+            is_read = not value.is_over and value.name in into
+            stays = not value.is_over and value.name in asked | other
+            again = self._elements - _elements(way) - value.elements
+            alone = not stays and value.users <= users and again.keys().isdisjoint(value.elements)
+            if alone and (is_read or value.users):
                 taken.append(value)
                 self.later[id(value.node)] = id(branch), holds
         return taken[::-1]
-
-    def _blocks_with(self, name: str, body: list[ast.stmt]) -> int:
-        """In how many pieces without a branch or a loop some statements read a variable."""
-        found, here = 0, False
-        for node in body:
-            if isinstance(node, ast.For | ast.While) and not self._is_straight(node):
-                found += here + (name in loaded_names([*node.body, *node.orelse]))
-            elif isinstance(node, ast.If) and _is_branch(node):
-                here |= name in loaded_names(node.test)
-                ways = (self._blocks_with(name, way) for way in (node.body, node.orelse))
-                found += here + sum(ways)
-            else:
-                here |= name in used_names(node)
-                continue
-            here = False
-        return found + here
-
-    def _is_straight(self, loop: ast.For | ast.While) -> bool:
-        """Whether a loop is written out, without a branch."""
-        if isinstance(loop, ast.While) or nodes(loop.body, ast.If, ast.For, ast.While, *_LEAVES):
-            return False
-        turns = known_turns(loop, self._function)
-        return turns is not None and written_out(loop, turns, self._function)
 
     def _stores(self, node: ast.stmt) -> bool:
         """Whether a statement may change global memory, or is of a kind that is not looked at."""

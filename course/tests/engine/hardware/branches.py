@@ -890,7 +890,7 @@ later_not_where_both_use_it:
     else:
         x[i] = b + 1
 
-later_not_for_two_blocks:
+later_for_two_blocks:
     b = y[i]
     if x[i] > 450:
         if x[i + 1] > b:

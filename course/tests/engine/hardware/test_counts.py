@@ -63,6 +63,7 @@ EXPLAINED = {
         ),
         "a load behind an `or` and an `and`: a side is made once for each way to it",
     ),
+    "branch_later_into_no_loop": "the assembler loads it behind the question for a first turn",
     "branch_returned_or_not_in_a_guard": "what two of three ways hold is loaded again",
     # The value stored is the value that is there: the compiler drops load and store.
     "merge_store_itself": "a store of what is there",
