@@ -91,6 +91,8 @@ HONEST = {
     "index by hand": RIGHT.replace(
         "cuda.grid(1)", "cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x"),
     "leaves early": f"{HEAD}{GRID}    if i >= c.size:\n        return\n    c[i] = a[i] + b[i]\n",
+    "an index that is clamped": f"{HEAD}{GRID}    j = min(i, c.size - 1)\n"
+    f"    total = a[j] + b[j]\n{GUARD}        c[i] = total\n",
     "a loop over two values": f"{HEAD}{GRID}{GUARD}        t = 0.0\n"
     "        for v in (a[i], b[i]):\n            t += v\n        c[i] = t\n",
     "prints": RIGHT.replace("    if i <", "    if i == 0:\n        print(i, a[i])\n    if i <"),

@@ -59,8 +59,7 @@ class Sinking:
         self._own = {
             name
             for node in nodes(body, ast.Assign)
-            if isinstance(node.value, ast.Call)
-            and ast.unparse(node.value.func).endswith(_OWN_MEMORY)
+            if isinstance(node.value, ast.Call) and _is_declared(node.value)
             for name in stored_names(node)
         }
         self._block(body, [])
@@ -113,7 +112,7 @@ class Sinking:
         """Whether a statement may change global memory, or is of a kind that is not looked at."""
         if not isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.If | ast.Pass):
             return not isinstance(node, ast.Expr) or bool(nodes(node, ast.Call))
-        if any(acts(call) for call in nodes(node, ast.Call)):
+        if any(acts(call) and not _is_declared(call) for call in nodes(node, ast.Call)):
             return True
         changed = [n for n in nodes(node, ast.Subscript) if isinstance(n.ctx, ast.Store)]
         return not all(any(is_name(n.value, own) for own in self._own) for n in changed)
@@ -136,6 +135,11 @@ def _behind(values: list[_Value], node: ast.stmt) -> list[_Value]:
         elements = nodes(node, ast.Subscript)
         kept.append(_Value(node, name, _elements([node]), loaded_names([*elements])))
     return kept
+
+
+def _is_declared(call: ast.Call) -> bool:
+    """Whether a call makes memory that is not global, which takes no time."""
+    return ast.unparse(call.func).endswith(_OWN_MEMORY)
 
 
 def _elements(trees: Sequence[ast.AST]) -> Counter[str]:
