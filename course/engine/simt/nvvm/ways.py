@@ -13,10 +13,32 @@ from course.plain.trees import nodes
 
 
 def with_other_ways(body: list[ast.stmt]) -> list[ast.stmt]:
-    """A function's body in which such a way is an ``else``; a branch that only leaves has none."""
+    """A function's body in which such a way is an ``else``; a branch that only leaves has none.
+
+    What stands behind a ``return``, ``break`` or ``continue``, never reached, is no part of it.
+    """
+    body = _reached(body)
     if not any(_leaves(node, ast.Return, ast.Continue) for node in nodes(body, ast.If)):
         return body
     return _block(body, ast.Return)
+
+
+def _reached(block: list[ast.stmt]) -> list[ast.stmt]:
+    made: list[ast.stmt] = []
+    for node in block:
+        if isinstance(node, ast.If | ast.For | ast.While):
+            node = copy.copy(node)
+            node.body, node.orelse = _reached(node.body), _reached(node.orelse)
+        made.append(node)
+        if _goes_nowhere(node):
+            break
+    return made
+
+
+def _goes_nowhere(node: ast.stmt) -> bool:
+    if isinstance(node, ast.If) and node.orelse:
+        return _goes_nowhere(node.body[-1]) and _goes_nowhere(node.orelse[-1])
+    return isinstance(node, ast.Return | ast.Break | ast.Continue)
 
 
 def _leaves(node: ast.If, *by: type[ast.stmt]) -> bool:

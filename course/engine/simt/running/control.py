@@ -172,9 +172,13 @@ def leave_late(number: int, body: list[Statement]) -> Statement:
 
 
 def run_late(lanes: Lanes, loop: Loop) -> None:
-    """Runs the branches that lanes took out of the loop, each once for all its lanes."""
+    """Runs the branches that lanes took out of the loop, each once for all its lanes.
+
+    In one of them lanes may take another.
+    """
     here = lanes.vars, lanes.mask, lanes.dead
-    for body, waiting in loop.late.values():
+    while loop.late:
+        body, waiting = loop.late.pop(next(iter(loop.late)))
         mask, variables = waiting[0]
         for other, theirs in waiting[1:]:
             merge(variables, other, theirs, [name for name in theirs if name != PARTLY])
