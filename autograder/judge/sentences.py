@@ -149,7 +149,7 @@ SENTENCES: dict[str, tuple[Outcome, str, str]] = {
     ),
     "duplicated_cell": (
         Outcome.REJECTED,
-        "{count} cells have the grade id `{exercise}`, so that none of them counts.",
+        "{count} cells have the grade id `{exercise}` and differ, so that none of them counts.",
         "Keep one, and delete the others: a copied cell keeps the name of its original.",
     ),
     "cell_not_text": (

@@ -490,11 +490,17 @@ def solution_reason(*cells: object) -> str:
     return reason(parse(json.dumps(notebook(list(cells))).encode()).solution, "vector_add")
 
 
+def test_a_cell_and_its_copy_with_the_same_text_are_one() -> None:
+    own = parse(json.dumps(notebook([cell("x = 1", "vector_add")] * 2)).encode())
+    assert own.solution("vector_add") == "x = 1"
+
+
 def test_a_solution_cell_that_cannot_be_judged_has_a_reason() -> None:
     good = cell("PASS", "vector_add")
     assert solution_reason() == "missing_cell"
     assert solution_reason(cell("x", "vector_ad")) == "missing_cell"
-    assert solution_reason(good, good) == "duplicated_cell"
+    assert solution_reason(good, cell("PASS ", "vector_add")) == "duplicated_cell"
+    assert solution_reason(good, cell(None, "vector_add")) == "duplicated_cell"
     assert solution_reason(cell(7, "vector_add")) == "cell_not_text"
     assert solution_reason(cell(["a", 7], "vector_add")) == "cell_not_text"
     assert solution_reason(cell(None, "vector_add")) == "cell_not_text"
