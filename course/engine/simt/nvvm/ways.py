@@ -18,20 +18,24 @@ def with_other_ways(body: list[ast.stmt]) -> list[ast.stmt]:
     What stands behind a ``return``, ``break`` or ``continue``, never reached, is no part of it.
     """
     body = _reached(body)
-    if not any(_leaves(node, ast.Return, ast.Continue) for node in nodes(body, ast.If)):
-        return body
-    return _block(body, ast.Return)
+    if any(_leaves(node, ast.Return, ast.Continue) for node in nodes(body, ast.If)):
+        body = _reached(_block(body, ast.Return))
+    return body
 
 
-def _reached(block: list[ast.stmt]) -> list[ast.stmt]:
+def _reached(block: list[ast.stmt], ends_turn: bool = False) -> list[ast.stmt]:
+    """A block without what is never reached; where it `ends_turn` a last ``continue`` is none."""
+    end = next((at for at, node in enumerate(block) if _goes_nowhere(node)), len(block) - 1)
     made: list[ast.stmt] = []
-    for node in block:
+    for at, node in enumerate(block[: end + 1]):
+        last = ends_turn and at == end
         if isinstance(node, ast.If | ast.For | ast.While):
             node = copy.copy(node)
-            node.body, node.orelse = _reached(node.body), _reached(node.orelse)
+            inside = last if isinstance(node, ast.If) else True
+            node.body, node.orelse = _reached(node.body, inside), _reached(node.orelse, last)
+        elif last and isinstance(node, ast.Continue):
+            node = ast.copy_location(ast.Pass(), node)
         made.append(node)
-        if _goes_nowhere(node):
-            break
     return made
 
 
@@ -47,21 +51,18 @@ def _leaves(node: ast.If, *by: type[ast.stmt]) -> bool:
     return leaves and bool(nodes(node.body, ast.Subscript))
 
 
-def _block(block: list[ast.stmt], by: type[ast.stmt], ends_turn: bool = False) -> list[ast.stmt]:
-    """A block that `by` leaves; `ends_turn`: behind it the loop's next turn comes."""
+def _block(block: list[ast.stmt], by: type[ast.stmt]) -> list[ast.stmt]:
+    """A block that `by` leaves."""
     made: list[ast.stmt] = []
     for at, node in enumerate(block):
         node = copy.copy(node)
         last = at == len(block) - 1
         if isinstance(node, ast.For | ast.While):
-            node.body = _block(node.body, ast.Continue, True)
+            node.body = _block(node.body, ast.Continue)
         elif isinstance(node, ast.If):
             if not last and _leaves(node, by):
                 node.orelse, last = block[at + 1 :], True
-            node.body = _block(node.body, by, ends_turn and last)
-            node.orelse = _block(node.orelse, by, ends_turn and last)
-        elif ends_turn and last and isinstance(node, ast.Continue):
-            node = ast.copy_location(ast.Pass(), node)
+            node.body, node.orelse = _block(node.body, by), _block(node.orelse, by)
         made.append(node)
         if last:
             break

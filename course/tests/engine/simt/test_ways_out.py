@@ -70,3 +70,26 @@ def test_a_way_out_inside_another_is_taken_by_its_own_lanes():
     wanted = [y[k] if y[i] > 2 else 2 * x[k] for i, k in enumerate(firsts)]
     np.testing.assert_array_equal(out, wanted)
     assert [site.requests for site in traffic.sites if site.array == "y"] == [1, 1]
+
+
+@cuda.jit
+def continues_at_the_end(x, y, out):
+    i = cuda.grid(1)
+    v = 0.0
+    for k in range(4):
+        v += x[i]
+        if y[k] > 1:
+            v += y[k]
+            continue
+        else:
+            v -= y[k]
+            continue
+    out[i] = v
+
+
+def test_a_continue_that_a_turn_ends_with_changes_nothing():
+    x, y, out = np.arange(64.0), np.arange(4.0), np.zeros(64)
+    with course.measure() as traffic:
+        continues_at_the_end[1, 64](x, y, out)
+    np.testing.assert_array_equal(out, 4 * x + 4)
+    assert [site.requests for site in traffic.sites if site.array == "x"] == [2]
