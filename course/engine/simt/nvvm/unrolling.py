@@ -104,6 +104,8 @@ def leaves_late(node: ast.If, loop: ast.For | ast.While | None, function: Functi
     """
     if loop is None or not isinstance(node.body[-1], ast.Break | ast.Return):
         return False
+    if nodes(node.body, ast.Continue):  # which does not leave it
+        return False
     if isinstance(loop, ast.For) and known_turns(loop, function) is not None:
         return False
     if not nodes(node.body, ast.Subscript):

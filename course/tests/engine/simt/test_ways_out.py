@@ -1,4 +1,4 @@
-"""Ways out of a loop: code behind them that nobody reaches, and one inside another."""
+"""Ways out of a loop: one inside another, and code behind them that nobody reaches."""
 
 import numpy as np
 import pytest
@@ -31,6 +31,16 @@ def break_behind_two_ways(x, out):
 
 
 @cuda.jit
+def continue_before_break(x, out):
+    for k in range(x.size):
+        if x[k] > 1:
+            if x[k] < 3:
+                continue
+            break
+        out[0] += x[k] + k
+
+
+@cuda.jit
 def store_behind_return(x, out):
     if x[0] > 2:
         return
@@ -40,9 +50,14 @@ def store_behind_return(x, out):
 
 @pytest.mark.parametrize(
     ("kernel", "wanted"),
-    [(break_behind_continue, 2), (break_behind_two_ways, 12), (store_behind_return, 1)],
+    [
+        (break_behind_continue, 2),
+        (break_behind_two_ways, 12),
+        (continue_before_break, 4),
+        (store_behind_return, 1),
+    ],
 )
-def test_what_stands_behind_a_way_out_and_is_never_reached_does_nothing(kernel, wanted):
+def test_the_ways_out_of_a_loop_lead_where_python_says(kernel, wanted):
     out = np.zeros(1)
     kernel[1, 1](np.array([1.0, 2.0, 1.0, 3.0]), out)
     assert out == wanted
