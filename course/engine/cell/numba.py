@@ -18,6 +18,7 @@ import textwrap
 import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import EnumType, IntEnum
 from types import CodeType
 from typing import Any
 
@@ -40,7 +41,7 @@ from course.engine.cell.source import (
 from course.engine.faults import KernelFault, Outcome, not_measured, rejected, rejected_syntax
 from course.engine.simt.lowering.inner import written_out
 from course.engine.simt.lowering.intrinsics import CALLS, PATHS, VALUES
-from course.engine.simt.lowering.signatures import Function, Signature, declared
+from course.engine.simt.lowering.signatures import Function, Namespace, Signature, declared
 from course.engine.simt.lowering.types import Scalar, numba_type, numpy_dtype
 from course.engine.simt.running.arith import MATH_CONSTANTS
 from course.plain.arithmetic import FUNCTIONS, NoValue, is_number, limits, tried
@@ -488,9 +489,12 @@ def _live_value(value: Any) -> Any:
         return tuple(_live_value(item) for item in value)
     if hasattr(value, "py_func") and hasattr(value, "targetoptions"):
         return live_function(value)
-    inner = getattr(value, "__name__", "") if inspect.ismodule(value) else ""
-    if inner.startswith("numba.cuda."):
-        return Ref(inner.removeprefix("numba."))
+    if isinstance(value, EnumType) and issubclass(value, IntEnum):
+        return Namespace(value.__name__, lambda name: value.__members__[name].value)
+    if inspect.ismodule(value):
+        if value.__name__.startswith("numba.cuda."):
+            return Ref(value.__name__.removeprefix("numba."))
+        return Namespace(value.__name__, lambda name: _live_value(vars(value)[name]))
     listed = _path_of(value)
     if listed is not None:
         return Ref(listed)

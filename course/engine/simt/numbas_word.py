@@ -26,7 +26,7 @@ from numba.core.ir_utils import find_const, guard
 from numba.core.typing.templates import fold_arguments
 
 from course.engine.cell.numba import attribute, known_path
-from course.engine.simt.lowering.signatures import Function
+from course.engine.simt.lowering.signatures import Function, Namespace
 from course.engine.simt.lowering.types import ArrayType, ComplexType, TupleType, Type
 from course.plain.arithmetic import BINARY, NotHere, NoValue, binary
 from course.plain.evaluator import Ref
@@ -276,6 +276,8 @@ def _is_listed(node: ast.Attribute, scope: dict[str, Any]) -> bool:
         node = node.value
         names.insert(0, node.attr)
     root = scope.get(node.value.id) if isinstance(node.value, ast.Name) else None
+    if isinstance(root, Namespace):
+        return False
     if not isinstance(root, Ref):
         if names[-1].startswith("_") or not any(hasattr(one, names[-1]) for one in _HOLDERS):
             raise _NoAttribute

@@ -17,7 +17,7 @@ from numba.core import types
 
 from course.engine.conversion import float_to_integer
 from course.engine.faults import KernelFault, Outcome
-from course.engine.simt.lowering.signatures import Function
+from course.engine.simt.lowering.signatures import Function, Namespace
 from course.engine.simt.lowering.types import (
     BOOL,
     FLOAT,
@@ -298,6 +298,8 @@ def describe(expression: Expr) -> str:
         return expression.const.path
     if isinstance(expression.const, Function):
         return f"the function {expression.const.name}"
+    if isinstance(expression.const, Namespace):
+        return f"all of {expression.const.name}"
     if expression.items is not None:
         return "a tuple of things that are no numbers"
     return repr(expression.const)

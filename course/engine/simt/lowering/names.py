@@ -24,6 +24,7 @@ from course.engine.simt.lowering.expr import (
 )
 from course.engine.simt.lowering.intrinsics import VALUES
 from course.engine.simt.lowering.iteration import unpacked
+from course.engine.simt.lowering.signatures import Namespace
 from course.engine.simt.lowering.types import (
     COMPLEX_FIELDS,
     ArrayType,
@@ -87,6 +88,22 @@ def outside(low: Lowering, node: ast.AST, name: str) -> Expr:
         raise rejected(node, message, name=name, got=text) from None
     if name in _ONLY_PYTHONS and value != Ref(name):
         raise does_not_compile(node, "name_of_pythons", name=name)
+    return _found(low, name, value)
+
+
+def _of_namespace(low: Lowering, node: ast.Attribute, owner: Namespace) -> Expr:
+    """``module.name``, ``Colour.RED``."""
+    try:
+        value = owner.lookup(node.attr)
+    except KeyError as error:
+        got = str(error.args[0])
+        message = "undefined_name" if got == node.attr else "rejected_name"
+        raise rejected(node, message, name=ast.unparse(node), got=got) from None
+    return _found(low, node.attr, value)
+
+
+def _found(low: Lowering, name: str, value: Any) -> Expr:
+    """What a name from outside the function means."""
     if isinstance(value, _NUMBERS):
         return _number(low, value)
     if isinstance(value, np.ndarray):
@@ -94,13 +111,13 @@ def outside(low: Lowering, node: ast.AST, name: str) -> Expr:
         array = low.constants.setdefault(id(value), ConstantArray(name, value))
         return Expr(array.type, lambda lanes: array, ("constant", name, id(value)))
     if isinstance(value, tuple):
-        return tuple_of(low, [_constant_item(low, node, item) for item in value])
+        return tuple_of(low, [_constant_item(low, item) for item in value])
     return known(value)
 
 
-def _constant_item(low: Lowering, node: ast.AST, item: Any) -> Expr:
+def _constant_item(low: Lowering, item: Any) -> Expr:
     if isinstance(item, tuple):
-        return tuple_of(low, [_constant_item(low, node, part) for part in item])
+        return tuple_of(low, [_constant_item(low, part) for part in item])
     return _number(low, item) if isinstance(item, _NUMBERS) else known(item)
 
 
@@ -128,6 +145,8 @@ def member(low: Lowering, node: ast.Attribute) -> Expr:
     if isinstance(node.value, ast.Subscript) and node.attr in _fields_of(low, node.value.value):
         return subscript(low, field_of(node))
     base = low.expression(node.value)
+    if isinstance(base.const, Namespace):
+        return _of_namespace(low, node, base.const)
     if isinstance(base.const, Ref):
         value = attribute(base.const.path, node.attr)
         if isinstance(value, Ref):

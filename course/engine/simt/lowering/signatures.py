@@ -38,12 +38,20 @@ class Signature:
     result: Type | None = None
 
 
+@dataclass(frozen=True)
+class Namespace:
+    """A module of the program's own, or an enumeration: `lookup` finds what a kernel has of it."""
+
+    name: str
+    lookup: Callable[[str], Any]
+
+
 @dataclass(eq=False)
 class Function:
     """One `@cuda.jit` function: its tree, and what the names outside it mean.
 
-    `lookup` returns a Ref, a number, a Numba type, a tuple of numbers, a constant array or a
-    Function; it raises KeyError for a name that has no value here.
+    `lookup` returns a Ref, a Namespace, a number, a Numba type, a tuple of numbers, a constant
+    array or a Function; it raises KeyError for a name that has no value here.
     """
 
     name: str

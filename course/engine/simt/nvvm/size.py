@@ -10,8 +10,9 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Sequence
+from typing import Any
 
-from course.engine.simt.lowering.signatures import Function
+from course.engine.simt.lowering.signatures import Function, Namespace
 from course.engine.simt.running.turns import length
 from course.plain.arithmetic import NoValue
 from course.plain.evaluator import Evaluator, is_name
@@ -149,10 +150,18 @@ def known_turns(loop: ast.For, function: Function) -> int | None:
 
 def callee_of(node: ast.AST, function: Function) -> Function | None:
     """The device function that a call calls."""
-    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name)):
-        return None
     try:
-        found = function.lookup(node.func.id)
+        found = _outside(node.func, function) if isinstance(node, ast.Call) else None
     except KeyError:
         return None
     return found if isinstance(found, Function) else None
+
+
+def _outside(node: ast.expr, function: Function) -> Any:
+    """What a name from outside of a function means, also one of a module: ``helpers.twice``."""
+    if isinstance(node, ast.Name):
+        return function.lookup(node.id)
+    if isinstance(node, ast.Attribute):
+        owner = _outside(node.value, function)
+        return owner.lookup(node.attr) if isinstance(owner, Namespace) else None
+    return None

@@ -77,11 +77,9 @@ class Allocation:
         key = np.dtype(dtype)
         found = self._flat.get((key, start_bytes))
         if found is None:
-            corner = self.owner[
-                tuple(
-                    slice(None, None, -1) if step < 0 else slice(None)
-                    for step in self.owner.strides
-                )
+            whole = np.atleast_1d(self.owner)  # an index of no axes would copy
+            corner = whole[
+                tuple(slice(None, None, -1) if step < 0 else slice(None) for step in whole.strides)
             ]
             corner = corner[(slice(0, 1),) * corner.ndim].reshape(1)
             raw = as_strided(

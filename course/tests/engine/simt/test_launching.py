@@ -2,6 +2,8 @@
 
 import math
 import threading
+import types
+from enum import IntEnum
 from pathlib import Path
 
 import numba
@@ -204,6 +206,25 @@ def test_generalised_ufuncs_for_the_gpu_get_rows():
     rows = np.arange(6, dtype=np.float32).reshape(2, 3)
     assert (scale(rows, np.float32([2, 3])) == rows * [[2], [3]]).all()
     assert (scale(rows, np.float32(2)) == rows * 2).all()
+
+
+def test_a_generalised_ufunc_of_one_row_gives_one_number():
+    @numba.guvectorize(["(float32[:], float32[:])"], "(n)->()", target="cuda")
+    def total(row, out):
+        out[0] = 0
+        for i in range(row.size):
+            out[0] += row[i]
+
+    assert total(np.arange(7, dtype=np.float32)) == 21
+
+
+def test_a_view_of_an_array_without_axes_is_stored_to():
+    one = np.zeros(())
+    double[1, 32](one.reshape(1))
+    assert one == 0
+    one[()] = 4
+    double[1, 32](one.reshape(1))
+    assert one == 8
 
 
 @pytest.mark.parametrize("size", [1, 5, 128, 300, 20_000])
@@ -456,6 +477,55 @@ def test_a_kernel_that_is_defined_again_is_the_new_one():
     first[1, 1](out[:1])
     kernel[1, 1](out[1:])
     assert out.tolist() == [1, 2]
+
+
+helpers = types.ModuleType("helpers")
+helpers.SCALE, helpers.TABLE, helpers.LIMITS = 3.0, np.array([1.0, 2.0]), (2, 4)
+helpers.twice = cuda.jit(device=True)(lambda x: 2 * x)
+helpers.math, helpers.inner, helpers.kind = math, types.ModuleType("inner"), object()
+helpers.inner.OFFSET = 5
+
+
+class Step(IntEnum):
+    ADD = 1
+    SCALE = 2
+
+
+def test_a_kernel_has_what_a_module_of_the_programs_own_has():
+    @cuda.jit
+    def kernel(a):
+        for i in range(helpers.LIMITS[0]):
+            a[i] = helpers.math.sqrt(helpers.twice(a[i])) * helpers.SCALE + helpers.TABLE[i]
+        a[3] = helpers.inner.OFFSET
+
+    a = np.array([8.0, 18.0, 0, 0])
+    kernel[1, 1](a)
+    assert a.tolist() == [13, 20, 0, 5]
+
+
+def test_what_a_module_has_not_or_a_kernel_cannot_have_is_told_by_its_whole_name():
+    @cuda.jit
+    def misspelled(a):
+        a[0] = helpers.twise(a[0])
+
+    @cuda.jit
+    def an_object(a):
+        a[0] = helpers.kind
+
+    assert "`helpers.twise` is not defined" in str(fault_of(misspelled, 1, 1, ten()))
+    assert "`helpers.kind` cannot be used in a kernel" in str(fault_of(an_object, 1, 1, ten()))
+
+
+def test_a_whole_enumeration_names_numbers():
+    @cuda.jit
+    def kernel(a, step):
+        a[0] = a[0] * 10 if step == Step.SCALE else a[0] + Step.ADD
+
+    a = np.ones(1)
+    kernel[1, 1](a, Step.ADD)
+    assert a[0] == 2
+    kernel[1, 1](a, Step.SCALE)
+    assert a[0] == 20
 
 
 def test_a_kernel_without_source_is_told():
