@@ -18,6 +18,7 @@ import numba
 import numpy as np
 from numba import cuda
 from numba.cuda import args as passing
+from numba.cuda.cudadrv import devicearray
 from numba.cuda.dispatcher import CUDADispatcher
 
 from course.engine.cell.numba import live_function
@@ -117,9 +118,14 @@ class DeviceArray(np.ndarray):
         return [self[start : start + section].view(DeviceArray) for start in starts]
 
     def copy_to_host(self, ary: np.ndarray | None = None, stream: Any = 0) -> np.ndarray:
-        """A host copy, or the values copied into `ary`."""
+        """A host copy, or the values copied into `ary`.
+
+        Raises:
+            TypeError, ValueError: where `ary` has another dtype or another shape, as Numba says it.
+        """
         if ary is None:
             return np.array(self, copy=True, subok=False)
+        devicearray.check_array_compatibility(self, ary)
         ary[...] = self
         return ary
 
@@ -128,8 +134,32 @@ class DeviceArray(np.ndarray):
         initialised(self)
 
     def copy_to_device(self, ary: Any, stream: Any = 0) -> None:
-        """Takes the values of `ary`."""
-        self[...] = ary
+        """Takes the values of `ary`: bytes, which nothing converts, into one piece of memory.
+
+        Raises:
+            TypeError, ValueError: where `ary` has another dtype or another shape, as Numba says it.
+        """
+        if ary.size:
+            devicearray.sentry_contiguous(self)
+            core, given = devicearray.array_core(self), devicearray.array_core(ary)
+            if isinstance(ary, DeviceArray):
+                devicearray.sentry_contiguous(ary)
+            else:
+                given = np.asarray(given, order="C" if core.flags.c_contiguous else "F")
+            devicearray.check_array_compatibility(core, given)
+            self[...] = ary
+
+    def getitem(self, index: Any, stream: Any = 0) -> Any:
+        """``array[index]`` in a stream."""
+        return self[index]
+
+    def setitem(self, index: Any, values: Any, stream: Any = 0) -> None:
+        """``array[index] = values`` in a stream."""
+        self[index] = values
+
+    def bind(self, stream: Any = 0) -> DeviceArray:
+        """The same memory, copied in this stream."""
+        return self
 
 
 class Stream:
@@ -144,6 +174,9 @@ class Stream:
     def add_callback(self, callback: Callable[[Any, int, Any], Any], arg: Any = None) -> None:
         """Calls it, with the stream, the status 0 and `arg`."""
         callback(self, 0, arg)
+
+    async def async_done(self) -> None:
+        """``await stream.async_done()``: everything is done."""
 
     def auto_synchronize(self) -> contextlib.AbstractContextManager[Stream]:
         """``with stream.auto_synchronize():``"""
@@ -177,9 +210,16 @@ class Event:
 
 def _to_device(obj: Any, stream: Any = 0, copy: bool = True, to: Any = None) -> DeviceArray:
     if to is not None:
-        to[...] = obj
+        to.copy_to_device(obj)
         return to
-    return np.array(obj, copy=True).view(DeviceArray)
+    if isinstance(obj, DeviceArray):
+        return obj
+    if tells_its_place(obj):
+        return _as_device_array(obj)
+    array = np.array(obj, copy=True)
+    if isinstance(obj, np.ndarray):
+        devicearray.sentry_contiguous(obj)
+    return array.view(DeviceArray)
 
 
 def _device_array(

@@ -27,7 +27,7 @@ import triton
 import triton.profiler
 import triton.testing
 from numba.core import sigutils
-from numba.cuda.cudadrv import devices
+from numba.cuda.cudadrv import devices, driver, enums
 from numba.cuda.dispatcher import CUDADispatcher
 from torch.autograd.function import BackwardCFunction
 from triton._C import libtriton
@@ -331,6 +331,8 @@ def install(target: int) -> OnCuda:
         (CUDADispatcher, {name: _of_no_compiler(f"`kernel.{name}`") for name in _OF_KERNELS}),
         (numba.cuda, {name: _of_no_compiler(f"`cuda.{name}`") for name in _COMPILING}),
         (numba_launches.DeviceArray, {"__cuda_array_interface__": property(_interface)}),
+        (driver.driver, {"get_version": lambda: tuple(map(int, _CUDA.split(".")))}),
+        (driver.driver, {"get_device_count": lambda: 1}),
         (devices, {"get_context": numbas["current_context"], "gpus": numbas["gpus"]}),
     ):
         for name, stand_in in stand_ins.items():
@@ -482,14 +484,33 @@ def _interface(array: np.ndarray) -> dict[str, Any]:
     }
 
 
-class _Device(SimpleNamespace):
-    """One of `cuda.gpus`, also as ``with cuda.gpus[0]:``."""
+#: What each of these GPUs can.
+_OF_EVERY_GPU = (
+    *("UNIFIED_ADDRESSING", "CAN_MAP_HOST_MEMORY", "MANAGED_MEMORY", "CONCURRENT_KERNELS"),
+    "COOPERATIVE_LAUNCH",
+)
 
-    def __enter__(self) -> _Device:
+
+class _Entered(SimpleNamespace):
+    """What stands in a `with` and has nothing to do there."""
+
+    def __enter__(self) -> Any:
         return self
 
     def __exit__(self, *error: object) -> None:
         pass
+
+
+class _Device(_Entered):
+    """One of `cuda.gpus`, also as ``with cuda.gpus[0]:``."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.isupper() and hasattr(enums, f"CU_DEVICE_ATTRIBUTE_{name}"):
+            raise NotHereError(
+                f"The program asks for {name} of its GPU, which is not known of the one that "
+                f"stands here. Leave this out here, or write the number that the program needs."
+            )
+        raise AttributeError(f"a GPU has no `{name}`")
 
 
 class _Devices(tuple[_Device, ...]):
@@ -512,8 +533,17 @@ def _of_numba(known: Any) -> dict[str, Any]:
         MULTIPROCESSOR_COUNT=known.multi_processor_count,
         MAX_THREADS_PER_BLOCK=1024,
         MAX_SHARED_MEMORY_PER_BLOCK=known.shared_memory_per_block,
+        MAX_SHARED_MEMORY_PER_BLOCK_OPTIN=known.shared_memory_per_block_optin,
+        MAX_SHARED_MEMORY_PER_MULTIPROCESSOR=known.shared_memory_per_multiprocessor,
+        MAX_THREADS_PER_MULTI_PROCESSOR=known.max_threads_per_multi_processor,
         MAX_REGISTERS_PER_BLOCK=known.regs_per_multiprocessor,
+        MAX_REGISTERS_PER_MULTIPROCESSOR=known.regs_per_multiprocessor,
         TOTAL_CONSTANT_MEMORY=64 << 10,
+        L2_CACHE_SIZE=known.L2_cache_size,
+        COMPUTE_CAPABILITY_MAJOR=known.major,
+        COMPUTE_CAPABILITY_MINOR=known.minor,
+        INTEGRATED=0,
+        **dict.fromkeys(_OF_EVERY_GPU, 1),
         **{f"MAX_BLOCK_DIM_{axis}": n for axis, n in zip("XYZ", (1024, 1024, 64), strict=True)},
         **{f"MAX_GRID_DIM_{axis}": n for axis, n in zip("XYZ", MAX_GRID, strict=True)},
         synchronize=lambda: None,
@@ -521,9 +551,10 @@ def _of_numba(known: Any) -> dict[str, Any]:
     )
     gpus = _Devices([device])
     memory = numba.cuda.MemoryInfo(known.total_memory, known.total_memory)
-    context = SimpleNamespace(
-        device=device, get_memory_info=lambda: memory, synchronize=lambda: None, reset=lambda: None
-    )
+    context = _Entered(
+        device=device, get_memory_info=lambda: memory, synchronize=lambda: None,
+        reset=lambda: None, deallocations=SimpleNamespace(clear=lambda: None),
+    )  # fmt: skip
     return {
         "is_available": lambda: True,
         "detect": lambda: True,
@@ -536,4 +567,5 @@ def _of_numba(known: Any) -> dict[str, Any]:
         "profile_start": lambda: None,
         "profile_stop": lambda: None,
         "profiling": contextlib.nullcontext,
+        "external_stream": Stream,
     }

@@ -542,6 +542,13 @@ def test_what_a_wrong_kernel_left_unwritten_is_told_once(tmp_path) -> None:
 
 
 @pytest.mark.slow
+def test_a_numba_program_asks_of_its_gpu_what_it_is_and_is_told_what_is_not_known() -> None:
+    done = ran("its_gpu.py")
+    assert (done.returncode, "all right" in done.stdout) == (2, True), done.stderr
+    assert done.stderr.startswith("The program asks for CLOCK_RATE of its GPU, which is not known")
+
+
+@pytest.mark.slow
 def test_a_kernel_tells_how_many_of_its_blocks_may_wait_for_each_other() -> None:
     done = ran("together.py")
     assert (done.returncode, "all right" in done.stdout) == (2, True), done.stderr

@@ -241,6 +241,42 @@ def test_a_ufunc_that_does_not_say_what_it_returns_is_named():
     assert "`_added` does not say what it returns" in str(fault)
 
 
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        (np.ones(10), "incompatible dtype: float32 vs. float64"),
+        (np.ones(5, np.float32), "incompatible shape: (10,) vs. (5,)"),
+        (np.ones(1, np.float32), "incompatible shape: (10,) vs. (1,)"),
+    ],
+)
+def test_a_copy_between_host_and_device_converts_nothing_as_on_a_gpu(given, why):
+    there = cuda.to_device(np.zeros(10, np.float32))
+    for copy in (there.copy_to_device, there.copy_to_host, lambda a: cuda.to_device(a, to=there)):
+        with pytest.raises((TypeError, ValueError)) as told:
+            copy(given)
+        assert why in str(told.value)
+
+
+def test_only_what_lies_in_one_piece_is_copied_to_the_device_as_on_a_gpu():
+    places = np.arange(12.0).reshape(3, 4)
+    there = cuda.to_device(places)
+    for copy in (
+        lambda: cuda.to_device(places[:, 0]),
+        lambda: there[:, 1].copy_to_device(places[0, :3]),
+        lambda: cuda.to_device(places[0, :3].copy()).copy_to_device(there[:, 2]),
+    ):
+        with pytest.raises(ValueError, match="non-contiguous buffer"):
+            copy()
+    there[0, :3].copy_to_device(places[2, 1:])
+    assert there[0].tolist() == [9, 10, 11, 3]
+    there.copy_to_device(np.asfortranarray(places) + 1)
+    assert (there.copy_to_host() == places + 1).all()
+    assert cuda.to_device(there) is there
+    assert cuda.to_device(np.broadcast_to(np.float32(2), (2, 3))).shape == (2, 3)
+    there.bind(cuda.stream()).setitem((0, 0), 7)
+    assert there.getitem((0, 0)) == 7
+
+
 def test_an_array_like_one_in_fortran_order_has_its_strides():
     given = np.asfortranarray(np.zeros((3, 4), np.float32))
     assert cuda.device_array_like(given).strides == given.strides
