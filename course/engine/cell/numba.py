@@ -41,6 +41,7 @@ from course.engine.cell.source import (
 from course.engine.faults import KernelFault, Outcome, not_measured, rejected, rejected_syntax
 from course.engine.simt.lowering.inner import written_out
 from course.engine.simt.lowering.intrinsics import CALLS, PATHS, VALUES
+from course.engine.simt.lowering.several import VECTORS
 from course.engine.simt.lowering.signatures import Function, Namespace, Signature, declared
 from course.engine.simt.lowering.types import Scalar, numba_type, numpy_dtype
 from course.engine.simt.running.arith import MATH_CONSTANTS
@@ -103,14 +104,10 @@ IMPORTS = {
 }
 
 
-#: ``cuda.float32x4`` and its like, and their other names, ``cuda.float4``.
-_VECTORS = [f"cuda.{name}" for name, one in vars(cuda).items() if hasattr(one, "aliases")]
-
 #: What Numba compiles in kernels, and the engine does not run: names, and all below them.
 NOT_RUN = (
     *("cuda.libdevice", "cuda.fp16", "cuda.cg", "cuda.random", "cuda.nanosleep"),
-    *("cuda.match_all_sync", "next", "cmath", "math.frexp", "math.modf"),
-    *_VECTORS,
+    *("next", "cmath"),
 )
 
 
@@ -516,7 +513,7 @@ def instead_of(path: str) -> str:
     for start, words in INSTEAD_OF_PATHS.items():
         if path == start or path.startswith(start + "."):
             return words
-    near = difflib.get_close_matches(path, PATHS, 2)
+    near = difflib.get_close_matches(path, PATHS - VECTORS.keys(), 2)
     near = [one for one in near if not any(one.startswith(f"{other}.") for other in near)]
     if near:
         return f"did you mean {' or '.join(near)}? course.allowed() lists what a kernel may use"
@@ -526,15 +523,15 @@ def instead_of(path: str) -> str:
 def allowed() -> str:
     """What a kernel may call or read, by path, one group a line."""
     groups: dict[str, list[str]] = {}
-    for path in sorted(CALLS.keys() | VALUES.keys()):
+    for path in sorted((CALLS.keys() | VALUES.keys()) - VECTORS.keys()):
         root = path.rpartition(".")[0] or "builtins"
         groups.setdefault(root, []).append(path.rpartition(".")[2])
     groups["types"] = sorted(SCALAR_TYPES)
+    groups["vectors"] = sorted(VECTORS)
     return "\n".join(f"{root}: {', '.join(names)}" for root, names in groups.items())
 
 
 INSTEAD_OF_PATHS = {
-    **dict.fromkeys(_VECTORS, "a number for each part, or a tuple (x, y, z)"),
     "cuda.nanosleep": "`pass`: a pause changes no result, and no time is taken here",
     "numba.jit": "`from numba import cuda`, and `@cuda.jit`: `@jit` compiles for the CPU",
     "numba.njit": "`from numba import cuda`, and `@cuda.jit`: `@njit` compiles for the CPU",
@@ -549,7 +546,6 @@ INSTEAD_OF_PATHS = {
     "cuda.fp16": "write the operators, or convert with float32(x) and compute in float32",
     "cuda.random": "pass random numbers in as an array",
     "cuda.WARP_SIZE": "cuda.warpsize",
-    "cuda.match_all_sync": "cuda.match_any_sync(mask, value), which is the mask where all agree",
     "cmath": "math.exp, math.sin, math.hypot and the rest of z.real and z.imag",
     "math.fma": "cuda.fma(a, b, c)",
     "cuda.cg": "cuda.syncthreads() for a block; a second launch for the whole grid",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import operator
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ import numpy as np
 from numba.core import types
 
 from course.engine.simt.lowering.arguments import arguments, numbers, only_numbers
-from course.engine.simt.lowering.complex_numbers import absolute, is_complex, made
+from course.engine.simt.lowering.complex_numbers import absolute, is_complex, made, operate
 from course.engine.simt.lowering.elements import array_attribute, read
 from course.engine.simt.lowering.expr import (
     UNKNOWN,
@@ -123,7 +124,10 @@ def _complex(low: Lowering, node: ast.Call) -> Expr:
 
 
 def _pow(low: Lowering, node: ast.Call) -> Expr:
-    base, exponent = numbers(low, node, ("base", "exp"))
+    base, exponent = (read(low, node, one) for one in arguments(low, node, ("base", "exp"), 2))
+    if is_complex(base) or is_complex(exponent):
+        return operate(low, node, operator.pow, [base, exponent])
+    only_numbers(low, node, ("base", "exp"), [base, exponent])
     return binary(low, node, ast.Pow(), base, exponent)
 
 

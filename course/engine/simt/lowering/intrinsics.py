@@ -19,6 +19,7 @@ from numba.cuda import libdevice as numba_libdevice
 
 from course.engine import bits, libdevice
 from course.engine.rounding import multiply_add
+from course.engine.simt.lowering import several
 from course.engine.simt.lowering.arguments import arguments, numbers
 from course.engine.simt.lowering.arrays import constant_array, local_array, shared_array
 from course.engine.simt.lowering.builtin_calls import BUILTINS, Lower
@@ -457,6 +458,7 @@ CALLS: dict[str, Lower] = {
         if hasattr(cuda, "fp16")  # numba-cuda, which a GPU machine may have in its place, has none
     },
     **FUNCTIONS,
+    **several.FUNCTIONS,
     **BUILTINS,
 }
 _PACKAGES = ("shared", "local", "const", "atomic", "jit", "cg", "libdevice", "fp16")

@@ -31,6 +31,7 @@ from course.engine.simt.lowering.types import (
     NamedTupleType,
     RangeType,
     RecordsType,
+    VectorType,
 )
 from course.engine.simt.nvvm import contraction
 from course.engine.simt.running.memory import ConstantArray
@@ -160,6 +161,8 @@ def member(low: Lowering, node: ast.Attribute) -> Expr:
         return unpacked(low, base)[COMPLEX_FIELDS.index(node.attr)]
     if isinstance(base.type, RangeType) and node.attr in RANGE_ATTRIBUTES:
         return unpacked(low, base)[RANGE_ATTRIBUTES.index(node.attr)]
+    if isinstance(base.type, VectorType) and node.attr in base.type.names:
+        return unpacked(low, base)[base.type.names.index(node.attr)]
     if isinstance(base.type, NamedTupleType) and node.attr in base.type.names:
         return (base.items or tuple_items(low, base))[base.type.names.index(node.attr)]
     if isinstance(base.type, ArrayType) and node.attr in base.type.fields:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numba.core import types
 from numba.core.errors import NumbaError
+from numba.core.types.containers import BaseTuple
 from numba.cuda.descriptor import cuda_target
 from numba.np.numpy_support import as_dtype, from_dtype
 
@@ -71,6 +72,16 @@ class NamedTupleType(TupleType):
     """A named tuple that is passed: its items go by names, too."""
 
     names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class VectorType(Several):
+    """One of CUDA's vectors, ``float32x4``: numbers of one type, by the names of its parts."""
+
+    names: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.items[0]}x{len(self.items)}"
 
 
 class RangeType(Several):
@@ -212,6 +223,22 @@ def resolve(function: Callable[..., Any], *operands: Scalar) -> tuple[Scalar, tu
     Raises:
         TypingError: where Numba has no such overload.
     """
+    signature = _signature(function, operands, is_scalar)
+    return signature.return_type, tuple(signature.args)
+
+
+@cache
+def resolve_several(
+    function: Callable[..., Any], *operands: Scalar
+) -> tuple[tuple[Scalar, ...], tuple[Scalar, ...]]:
+    """The same of a function that gives a tuple of numbers."""
+    signature = _signature(function, operands, lambda kind: isinstance(kind, BaseTuple))
+    return tuple(signature.return_type), tuple(signature.args)
+
+
+def _signature(
+    function: Callable[..., Any], operands: tuple[Scalar, ...], gives: Callable[[Any], bool]
+) -> Any:
     try:
         signature = _context().resolve_function_type(function, operands, {})
     except NumbaError as error:
@@ -219,14 +246,14 @@ def resolve(function: Callable[..., Any], *operands: Scalar) -> tuple[Scalar, tu
         cause: Exception | None = error
     else:
         cause = None
-    if signature is None or not is_scalar(signature.return_type):
+    if signature is None or not gives(signature.return_type):
         name = getattr(function, "__name__", str(function))
         listed = ", ".join(str(operand) for operand in operands)
         words = f"{name} has no implementation for ({listed})"
         if isinstance(function, np.ufunc):
             words = f"np.{words}" + (f": use math.{name}" if hasattr(math, name) else "")
         raise TypingError(words) from cause
-    return signature.return_type, tuple(signature.args)
+    return signature
 
 
 @cache

@@ -1,7 +1,6 @@
 """A kernel does not compile where Numba's own compiler says so, and nowhere else."""
 
 import inspect
-import math
 import subprocess
 import sys
 
@@ -282,14 +281,14 @@ def test_numba_is_asked_of_arrays_as_they_lie(lie, taken, dtype):
 
 
 @cuda.jit
-def fractions(x, out):
-    out[0], _ = math.frexp(x[0, 0])
+def first_of_two(x, out):
+    out[0] = next(iter((x[0, 0], 2.0)))
 
 
 def test_what_numba_has_and_the_engine_lacks_is_not_measured_by_name():
-    fault = fault_of(fractions, 1, 1, M, V)
+    fault = fault_of(first_of_two, 1, 1, M, V)
     assert fault.outcome == Outcome.NOT_MEASURED
-    assert "math.frexp" in str(fault)
+    assert "`next`" in str(fault)
 
 
 @cuda.jit

@@ -901,17 +901,92 @@ def test_a_named_tuple_is_passed_and_a_default_of_a_kernel_is_a_number_that_is_p
     assert "`line` is tuple of 3 and has no `.steep`" in str(fault)
 
 
-@cuda.jit
-def of_vectors(out):
-    out[0] = cuda.float32x3(1, 2, 3).x
+Point = cuda.float32x3
+
+
+@cuda.jit(device=True)
+def moved(point, by):
+    return Point(point.x + by, point.y + by, point.z + by)
 
 
 @cuda.jit
-def of_vectors_by_another_name(out):
-    out[0] = cuda.float4(1, 2, 3, 4).w
+def of_vectors(points, out):
+    i = cuda.grid(1)
+    point = Point(points[i, 0], points[i, 1], points[i, 2])
+    for step in range(3):
+        point = moved(point, step)
+    if i % 2 == 0:
+        point = Point(cuda.float2(point.x, 0), 1.5)
+    whole = cuda.int4(cuda.int32x2(point.x, 2.9), cuda.int2(i, -1))
+    both = cuda.float32x4(point, whole.y)
+    out[i, 0], out[i, 1], out[i, 2], out[i, 3] = both.x, both.y, both.z, both.w
+    out[i, 4] = whole.x + whole.z + whole.w
 
 
-@pytest.mark.parametrize("kernel", [of_vectors, of_vectors_by_another_name])
-def test_vectors_that_numba_has_are_told_as_not_run(kernel):
+def test_vectors_are_made_of_numbers_and_of_shorter_vectors():
+    points, out = np.arange(6, dtype=np.float32).reshape(2, 3) + 0.5, np.zeros((2, 5))
+    with course.measure() as traffic:
+        of_vectors[1, 2](points, out)
+    assert out.tolist() == [[3.5, 0, 1.5, 2, 3 + 0 - 1], [6.5, 7.5, 8.5, 2, 6 + 1 - 1]]
+    assert traffic.loads.requests == 3
+
+
+@cuda.jit
+def of_too_few(out):
+    out[0] = cuda.float32x3(1, 2).x
+
+
+@cuda.jit
+def without_such_a_part(out):
+    out[0] = cuda.float32x2(1, 2).z
+
+
+@cuda.jit
+def as_a_number(out):
+    out[0] = cuda.float32x2(1, 2)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "why"),
+    [
+        (of_too_few, "`cuda.float32x3` is made of 3 numbers"),
+        (without_such_a_part, "is float32x2 and has no `.z`"),
+        (as_a_number, "float32x2"),
+    ],
+)
+def test_what_is_no_vector_or_no_part_of_one_is_told(kernel, why):
     fault = fault_of(kernel, 1, 1, np.zeros(1, np.float32))
-    assert (fault.outcome, fault.message_id) == (Outcome.NOT_MEASURED, "numba_has")
+    assert fault.outcome in (Outcome.DOES_NOT_COMPILE, Outcome.NOT_MEASURED)
+    assert why in str(fault)
+
+
+@cuda.jit
+def parts_of_numbers(x, fractions, exponents, parts, wholes):
+    i = cuda.grid(1)
+    fractions[i], exponents[i] = math.frexp(x[i])
+    parts[i], wholes[i] = math.modf(x[i])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
+def test_numbers_are_taken_apart_as_python_does(dtype):
+    x = np.array([0, -0.0, 1, -3.75, 1e30, np.inf, -np.inf, np.nan])
+    x = (x[:4] if dtype == np.int64 else x).astype(dtype)
+    found = [np.zeros(x.size, dtype if dtype != np.int64 else float) for _ in range(4)]
+    parts_of_numbers[1, x.size](x, *found)
+    for got, wanted in zip(found, [*np.frexp(x), *np.modf(x)], strict=True):
+        np.testing.assert_array_equal(got, wanted)
+        np.testing.assert_array_equal(np.signbit(got), np.signbit(wanted))
+
+
+@cuda.jit
+def agreed(x, masks, verdicts):
+    i = cuda.grid(1)
+    masks[i], verdicts[i] = cuda.match_all_sync(0xFFFFFFFF, x[i])
+
+
+def test_a_warp_is_told_whether_all_its_lanes_have_one_value():
+    x, masks, verdicts = np.zeros(64), np.ones(64, np.int64), np.zeros(64, np.bool_)
+    x[40] = 2
+    agreed[1, 64](x, masks, verdicts)
+    assert masks.tolist() == [-1] * 32 + [0] * 32
+    assert verdicts.tolist() == [True] * 32 + [False] * 32
