@@ -309,6 +309,7 @@ def install(target: int) -> OnCuda:
         (torch.compiler, {"disable": _as_written}),
         (torch.version, {"cuda": _CUDA}),
         (torch._C, {"_cuda_getCurrentRawStream": lambda device: 0}),
+        (torch._C, {"_get_accelerator": lambda check=None: torch.device("cuda")}),
         (torch._C._dynamo.guards, {"_empty_strided_cuda": _empty_strided}),
         (torch.autocast, of_autocast),
         (torch, told_of_it),

@@ -43,6 +43,7 @@ def traced(x: torch.Tensor) -> torch.Tensor:
 x = torch.rand(10, device=0, requires_grad=True)
 assert x.is_cuda
 assert torch.zeros(3).to(0).device.type == torch.accelerator.current_accelerator().type
+assert torch.get_device_module() is torch.cuda
 with torch.cuda.device(x.device) as device, torch.cuda.device_of(x):
     assert torch._C._cuda_getCurrentRawStream(torch.cuda.device(0).idx) == 0, device
 with torch.cuda._DeviceGuard(0):  # as the code that torch.compile writes
