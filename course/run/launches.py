@@ -8,8 +8,11 @@ from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import torch
 import triton
+from numba.cuda.args import ArgHint
+from numba.cuda.cudadrv import devicearray
 from triton.backends.compiler import GPUTarget
 from triton.runtime import _allocation
 from triton.runtime.jit import JITFunction
@@ -208,6 +211,18 @@ def _require_within_reach(arguments: Iterable[tuple[str, Any]], by: str = "Trito
             )
 
 
+def _require_one_piece(arguments: Iterable[Any]) -> None:
+    """As Numba does of the host's arrays, which it copies to the GPU and back.
+
+    Raises:
+        ValueError: for a view whose elements do not lie side by side, in Numba's words.
+    """
+    for value in arguments:
+        given = value.value if isinstance(value, ArgHint) else value
+        if isinstance(given, np.ndarray) and not isinstance(given, numba_launches.DeviceArray):
+            devicearray.sentry_contiguous(given)
+
+
 def started(target: int, bounds: str, unwritten: str, found: Findings) -> None:
     """From here on a program of this process finds a GPU, and `found` hears of its launches.
 
@@ -254,6 +269,7 @@ def started(target: int, bounds: str, unwritten: str, found: Findings) -> None:
         with mode.paused():
             names = self.dispatcher.py_func.__code__.co_varnames
             _require_within_reach(zip(names, args, strict=False), "Numba")
+            _require_one_piece(args)
             # the engine of Numba's kernels marks nothing that they write of torch's
             let_out(value for value in args if isinstance(value, torch.Tensor))
             found.launch(lambda: of_numba(self, *args, **named), self.dispatcher.py_func, args)

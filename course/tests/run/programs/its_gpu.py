@@ -34,5 +34,14 @@ async def run():
 with cuda.current_context() as context:
     assert asyncio.run(run()).tolist() == [*range(0, 64, 2)]
     context.deallocations.clear()
+every_second = np.arange(64)[::2]
+for given in (every_second, cuda.InOut(every_second)):
+    try:
+        doubled[1, 32](given)
+    except ValueError as error:
+        assert "non-contiguous buffer" in str(error)  # noqa: PT017
+    else:
+        raise AssertionError("a view of the host's was copied to the GPU")
+doubled[1, 32](cuda.to_device(np.arange(64))[::2])
 print("all right", flush=True)
 device.CLOCK_RATE  # noqa: B018
