@@ -20,6 +20,7 @@ from numba import cuda
 from numba.cuda import args as passing
 from numba.cuda.cudadrv import devicearray
 from numba.cuda.dispatcher import CUDADispatcher
+from numpy.lib.stride_tricks import as_strided
 
 from course.engine.cell.numba import live_function
 from course.engine.faults import KernelFault
@@ -216,9 +217,12 @@ def _to_device(obj: Any, stream: Any = 0, copy: bool = True, to: Any = None) -> 
         return obj
     if tells_its_place(obj):
         return _as_device_array(obj)
-    array = np.array(obj, copy=True)
-    if isinstance(obj, np.ndarray):
-        devicearray.sentry_contiguous(obj)
+    given = np.asarray(obj)
+    devicearray.sentry_contiguous(given)
+    array = np.array(devicearray.array_core(given))
+    if array.shape != given.shape:  # what a broadcast repeats is one element there, too
+        steps = iter(array.strides)
+        array = as_strided(array, given.shape, [step and next(steps) for step in given.strides])
     return array.view(DeviceArray)
 
 

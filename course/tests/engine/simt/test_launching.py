@@ -272,7 +272,11 @@ def test_only_what_lies_in_one_piece_is_copied_to_the_device_as_on_a_gpu():
     there.copy_to_device(np.asfortranarray(places) + 1)
     assert (there.copy_to_host() == places + 1).all()
     assert cuda.to_device(there) is there
-    assert cuda.to_device(np.broadcast_to(np.float32(2), (2, 3))).shape == (2, 3)
+    repeated = np.broadcast_to(np.arange(3.0), (2, 3))
+    there = cuda.to_device(repeated)
+    assert (there.copy_to_host() == repeated).all()
+    assert there.strides == repeated.strides
+    there.copy_to_device(repeated)
     there.bind(cuda.stream()).setitem((0, 0), 7)
     assert there.getitem((0, 0)) == 7
 
