@@ -31,7 +31,7 @@ from course.engine.simt.configuration import (
     refused,
     shared_bytes,
 )
-from course.engine.simt.launch import launch
+from course.engine.simt.launch import STEP_LIMIT, launch
 from course.engine.simt.lowering import signatures
 from course.engine.simt.running.memory import initialised, uninitialised
 from course.engine.traffic import Traffic
@@ -42,6 +42,8 @@ from course.words import waiting
 
 #: Whether a kernel is told of that loads what nothing has written (`course.run --unwritten`).
 marks_unwritten = True
+#: Statements that a batch of blocks may execute before its kernel counts as endless.
+step_limit = STEP_LIMIT
 
 
 def has_gpu() -> bool:
@@ -325,6 +327,7 @@ class Configured:
                 chosen.grid,
                 chosen.block,
                 chosen.shared_bytes,
+                step_limit=step_limit,
             )
 
 

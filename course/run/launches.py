@@ -19,6 +19,7 @@ from triton.runtime.jit import JITFunction
 
 from course.engine.equal_stores import heard_by
 from course.engine.faults import KernelFault
+from course.engine.simt.launch import STEP_LIMIT
 from course.engine.triton.canary import require_right_counts
 from course.engine.triton.compiling import gate
 from course.engine.triton.compiling.compiler import written_for
@@ -38,6 +39,10 @@ _OF_NO_PROGRAMS = "tile_zero_grid"
 #: From this compute capability on a descriptor is a tensor map in memory.
 _OF_TENSOR_MAPS = 90
 
+
+#: Statements that a batch of a Numba kernel's blocks may execute: a program's loops are longer than
+#: an exercise's, and who has started it can stop it.
+_STEP_LIMIT = 10 * STEP_LIMIT
 
 Tell = Callable[[KernelFault], None]
 
@@ -239,6 +244,7 @@ def started(target: int, bounds: str, unwritten: str, found: Findings) -> None:
     mode = host.install(target)
     triton_launches.space = mode.space
     mode.marks = numba_launches.marks_unwritten = unwritten == "told"
+    numba_launches.step_limit = _STEP_LIMIT
     on_engine, of_numba = JITFunction.run, Configured.__call__
     tell_of_a_child = children.watch()
 

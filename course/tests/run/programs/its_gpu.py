@@ -34,6 +34,23 @@ async def run():
 with cuda.current_context() as context:
     assert asyncio.run(run()).tolist() == [*range(0, 64, 2)]
     context.deallocations.clear()
+
+
+@cuda.jit
+def drawn(turns, out):
+    state = out[0]
+    while turns > 0:
+        state = (state * 1103515245 + 12345) % 2147483648
+        turns -= 1
+    out[0] = state
+
+
+out, state = np.ones(1, np.int64), 1
+for _ in range(100_000):
+    state = (state * 1103515245 + 12345) % 2147483648
+drawn[1, 1](100_000, out)
+assert out[0] == state
+
 every_second = np.arange(64)[::2]
 for given in (every_second, cuda.InOut(every_second)):
     try:
