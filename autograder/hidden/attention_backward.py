@@ -21,6 +21,7 @@ from course.exercises.attention_backward import (
     OPPOSED,
     TURNING_KEYS,
     TURNING_QUERIES,
+    first_key,
     spread,
 )
 from course.spec.draws import FAINT, LARGE, Draw, described, half_zeros, integers, uniform
@@ -43,25 +44,51 @@ def _of_one_sum(
 _DEEP = {"q": uniform(16.0, 16.0), "k": _of_one_sum}
 
 
-def _first_alone(low: float, high: float) -> Draw:
-    @described(f"{low:g} to {high:g} in the first row of a head, 0 in the others")
-    def draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
-        rows = np.zeros(shape)
-        rows[..., 0, :] = rng.uniform(low, high, rows[..., 0, :].shape)
-        return rows.astype(dtype)
-
-    return draw
-
-
 #: bfloat16 rounds each of these to 1, by nearly 0.4 %, and all terms of a gradient alike. As much
 #: it rounds a weight of 1 / 255, the first key's dp, 1024 times one of these, and its ds: all
-#: weights are equal, and no other key has a dp.
+#: weights are equal, and no other key has a dp, but for the third's, which makes of delta a number
+#: that is rounded by as much.
 _BETWEEN = (1.0033, 1.0038)
 _NEAR_0 = uniform(-1e-4, 1e-4)
+
+
+@described("16 in the first row of a head, 0.0605 in the third, 0 in the others")
+def _few_values(
+    rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]
+) -> np.ndarray:
+    values = np.zeros(shape)
+    values[..., 0, :], values[..., 2, :] = 16.0, 0.0605
+    return values.astype(dtype)
+
+
+@described("by columns: near 1 in the first row of a head, 1 there, 64 in the second row; else 0")
+def _few_keys(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+    """Where the first key is 1, ds alone makes dq; where the second is 64, whose dp is 0, delta."""
+    keys = np.zeros(shape)
+    keys[..., 0, ::3] = rng.uniform(*_BETWEEN, keys[..., 0, ::3].shape)
+    keys[..., 0, 1::3], keys[..., 1, 2::3] = 1.0, 64.0
+    return keys.astype(dtype)
+
+
 _COARSE_QUERIES: dict[str, Draw] = {
-    "q": uniform(*_BETWEEN), "k": _NEAR_0, "v": _first_alone(16.0, 16.0), "dout": uniform(*_BETWEEN)
+    "q": uniform(*_BETWEEN), "k": _NEAR_0, "v": _few_values, "dout": uniform(*_BETWEEN)
 }  # fmt: skip
-_COARSE_KEYS: dict[str, Draw] = _COARSE_QUERIES | {"q": _NEAR_0, "k": _first_alone(*_BETWEEN)}
+_COARSE_KEYS: dict[str, Draw] = _COARSE_QUERIES | {"q": _NEAR_0, "k": _few_keys}
+
+#: As the visible ones, and each query's delta is beyond what float16 holds, too.
+_TURNING_QUERIES = TURNING_QUERIES | {"v": first_key(1.0, 0.55, "half as large, but the first")}
+
+
+@described("64 to 72 in the first half of the rows, -8 to 0 in the second")
+def _mostly_above(
+    rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]
+) -> np.ndarray:
+    values = rng.uniform(64.0, 72.0, shape)
+    values[..., shape[-2] // 2 :, :] -= 72.0
+    return values.astype(dtype)
+
+
+_TURNING_KEYS = TURNING_KEYS | {"v": _mostly_above}
 
 
 def _tiled(
@@ -152,12 +179,12 @@ HIDDEN = {
         Draws(traffic=True, H=2, N=multiples(64, 576, 640), D=64, dtypes=HALF_ROWS),
     ),
     "flash_dkdv": (
-        *_tiled(HALF_KV, TURNING_QUERIES),
+        *_tiled(HALF_KV, _TURNING_QUERIES),
         Draws(H=1, N=between(65, 120), D=64, causal=1, dtypes=HALF_KV, draws=CLIMBING),
         Draws(H=1, N=255, D=64, causal=0, dtypes=HALF_KV, draws=_COARSE_QUERIES),
     ),
     "flash_dq": (
-        *_tiled(HALF_Q, TURNING_KEYS, OPPOSED),
+        *_tiled(HALF_Q, _TURNING_KEYS, OPPOSED),
         Draws(H=1, N=255, D=64, causal=0, dtypes=HALF_Q, draws=_COARSE_KEYS),
     ),
 }

@@ -104,6 +104,27 @@ def _peaks(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any
     return values.astype(dtype)
 
 
+@described("1.00195 and -1.00195 in turn in the first row, near 300 in the others")
+def _first_level(
+    rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]
+) -> np.ndarray:
+    """bfloat16 rounds the first row's square, 1.00391, by 0.39 %, and so their mean."""
+    values = NEAR_300(rng, shape, dtype)
+    values[0] = np.resize([1.001953125, -1.001953125], shape[1])
+    return values
+
+
+@described("9 once and 1.00098 else in every second row, standard deviation 3 in the others")
+def _steps_apart(
+    rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]
+) -> np.ndarray:
+    """float16 holds 1.00098, and not how far that is below 9."""
+    values = WIDE_LOGITS(rng, shape, dtype)
+    values[::2] = 1.0009765625
+    values[::2, 0] = 9.0
+    return values
+
+
 #: Rows of fewer logits than a block has.
 _few_logits = partial(Draws, M=between(2, 6), V=between(2, 200), PAD=0)
 HIDDEN = {
@@ -116,7 +137,7 @@ HIDDEN = {
         Draws(M=between(2, 5), D=_MIDDLE, draws={"x": _faint}, scalars=_EPS),
         Draws(M=2, D=_MIDDLE, dtypes=_RMSNORM, draws=_FAINT_HALF, scalars=_HALF_EPS),
         Draws(M=between(2, 4), D=_LONG, dtypes=_RMSNORM, draws={"x": NEAR_16}),
-        Draws(M=between(2, 4), D=_LONG, dtypes=_RMSNORM, draws={"x": NEAR_300}),
+        Draws(M=between(2, 4), D=_LONG, dtypes=_RMSNORM, draws={"x": _first_level}),
         Draws(traffic=True, M=multiples(8, 40, 48), D=multiples(256, 512, 2048)),
         Draws(traffic=True, M=multiples(8, 16, 48), D=multiples(512, 2560, 3072), dtypes=_RMSNORM),
     ),
@@ -134,8 +155,8 @@ HIDDEN = {
         Draws(M=2, D=_MIDDLE, dtypes=_LAYERNORM, draws=_FAINT_HALF, scalars=_HALF_EPS),
         Draws(M=5, D=_MIDDLE, dtypes=_LAYERNORM, draws=_STEPS_OF_HALF, scalars=_HALF_EPS),
         Draws(M=between(2, 5), D=_LONG, dtypes=_LAYERNORM, draws={"x": WIDE}),
-        # a row's sum passes what float16 holds
-        Draws(M=between(2, 5), D=_LONG, dtypes=_LAYERNORM, draws={"x": NEAR_300}),
+        # a row's sum, and the squares of distances, pass what float16 holds
+        Draws(M=between(2, 5), D=_LONG, dtypes=_LAYERNORM, draws={"x": spread(120.0, 300.0)}),
         # rows that spill where a program has several of them
         Draws(traffic=True, M=choice(4, 8), D=multiples(256, 7168, 8192), dtypes=_LAYERNORM),
         Draws(traffic=True, M=multiples(8, 16, 48), D=multiples(256, 512, 1024)),
@@ -162,7 +183,7 @@ HIDDEN = {
             V=between(100, 1000),
             PAD=between(1, 8),
             dtypes={"logits": "float16"},
-            draws={"logits": WIDE_LOGITS, "targets": integers(0, 100)},
+            draws={"logits": _steps_apart, "targets": integers(0, 100)},
         ),
         # all below zero, far down, and fewer than a block has
         _few_logits(draws={"logits": far_down, "targets": integers(0, 2)}),

@@ -1,5 +1,9 @@
 """Held-out ranges of the lesson "Serving and training"."""
 
+from typing import Any
+
+import numpy as np
+
 from autograder.hidden import Draws, between, choice, leaving, multiples
 from autograder.hidden.attention import (
     COARSE_WEIGHTS,
@@ -10,12 +14,29 @@ from autograder.hidden.attention import (
 from course.exercises import attention
 from course.exercises.attention import FAR_APART, HUGE, ONE_SIGN
 from course.exercises.serving import FAR_BELOW, LARGE
-from course.spec.draws import FAINT_HALF, half_zeros, integers, spread, uniform
+from course.spec.draws import FAINT_HALF, described, half_zeros, integers, spread, uniform
 
 #: Products far above 65,504, the most that float16 holds.
 _HUGE = {"x": spread(2000.0), "w": spread(100.0)}
 #: Products of -4e9: below any number that might stand for the lowest one.
 _HIGH, _LOW = uniform(6e4, 6e4), uniform(-6e4, -6e4)
+
+
+@described("of each page's scores the first is 0, the others are -9.76")
+def _first_of_a_page(
+    rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]
+) -> np.ndarray:
+    """For queries of ones. A page of 64 adds 1.0036 to the sum of weights.
+
+    In float16 the sum keeps nothing of what is beyond the 1, in tiles of 32 to 256 tokens, while it
+    passes some part of the way to 90.
+    """
+    keys = np.full(shape, -9.76 * shape[-1] ** -0.5)
+    keys[:, 0] = 0.0
+    return keys.astype(dtype)
+
+
+_MANY_PAGES = ONE_SIGN | {"q": uniform(1.0, 1.0), "k": _first_of_a_page}
 
 
 HIDDEN = {
@@ -56,8 +77,8 @@ HIDDEN = {
         Draws(S=4, P=between(3, 6), PAGE=32, G=2, R=3, D=32, draws=FAR_APART),
         Draws(S=2, P=4, PAGE=32, G=2, R=3, D=64, draws=HUGE),
         Draws(S=3, P=2, PAGE=64, G=1, R=1, D=16, draws=COARSE_WEIGHTS),
-        # of three sequences one has all that its pages hold
-        Draws(S=3, P=between(17, 20), PAGE=64, G=1, R=3, D=16, draws=ONE_SIGN),
+        # one sequence has all that its pages hold
+        Draws(S=1, P=between(90, 100), PAGE=64, G=1, R=3, D=16, draws=_MANY_PAGES),
         Draws(traffic=True, S=4, P=between(17, 24), PAGE=16, G=2, R=choice(4, 8), D=64),
         Draws(traffic=True, S=2, P=between(13, 16), PAGE=64, G=2, R=choice(4, 8), D=64),
     ),

@@ -39,6 +39,19 @@ def _far_below(
     return (rng.standard_normal(shape) - 3e4).astype(dtype)
 
 
+@described("rows of two numbers, the larger once, first or last; else near 1000")
+def _coarse(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+    """The first four rows; bfloat16 rounds an exponential of 0.50185, or a difference of 4.0117.
+
+    Where the larger number comes last, it is the factor by which the sum so far is rescaled.
+    """
+    values = near_1000(rng, shape, np.dtype(np.float64))
+    values[:4] = np.array([-0.689453125, -4.01171875, 0.0, 0.0])[:, None]
+    values[:2, 0] = 0.0
+    values[2:4, -1] = 0.689453125, 4.01171875
+    return values.astype(dtype)
+
+
 #: Rows without a number above zero, far down, and shorter than any BLOCK: neither what a maximum
 #: starts from nor what stands for elements past the end may be above them. An odd number of three
 #: or more is no power of two, so that there are such elements.
@@ -61,7 +74,7 @@ _TILES = (
     # a last tile of one element, for every BLOCK: a loop that ends one element early misses it
     Draws(M=between(2, 6), N=choice(1025, 2049, 3073)),
     Draws(M=between(2, 5), N=between(200, 1500), draws={"x": empty_rows}),
-    Draws(M=between(2, 5), N=between(1100, 3000), dtypes=HALF, draws={"x": near_1000}),
+    Draws(M=between(6, 7), N=between(1100, 3000), dtypes=HALF, draws={"x": _coarse}),
     Draws(M=between(2, 5), N=between(1100, 3000), draws={"x": near_1000}),
     Draws(M=between(2, 5), N=between(1700, 4000), draws={"x": masked_runs}),
     Draws(M=between(2, 5), N=between(2100, 4000), draws={"x": in_order}),
@@ -83,7 +96,7 @@ HIDDEN = {
         Draws(M=between(25, 40), N=between(2, 20)),
         Draws(M=multiples(2, 3, 21), N=between(1100, 2000)),
         Draws(M=between(3, 5), N=between(200, 1500), draws={"x": empty_rows}),
-        Draws(M=7, N=between(500, 1000), dtypes=HALF, draws={"x": near_1000}),
+        Draws(M=7, N=between(500, 1000), dtypes=HALF, draws={"x": _coarse}),
         Draws(M=between(4, 8), N=between(500, 1000), draws={"x": near_1000}),
         Draws(M=5, N=between(1100, 2000), draws={"x": in_order}),
         *_DOWN,
