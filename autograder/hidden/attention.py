@@ -44,15 +44,19 @@ def _first_above(
 COARSE_WEIGHTS = {"q": uniform(1.0, 1.0), "k": _first_above, "v": uniform(0.5, 1.0)}
 
 
+#: Keys whose scores, for `COARSE_QUERY` and D = 16, are 0.68942 and 5.015.
+COARSE_NEAR, COARSE_FAR = 0.16162109375, 1.17578125
+
+
 @described("by heads: the greatest score first or last, of three or of all")
 def _coarse_keys(
     rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]
 ) -> np.ndarray:
-    """For `_COARSE`'s queries and D = 16. Keys of -15 have no weight."""
+    """For `COARSE_QUERY` and D = 16. Keys of -15 have no weight."""
     keys = np.full(shape, -15.0)
     keys[::4, 1:3] = keys[1::4, :2] = keys[2::4] = keys[3::4] = 0.0
-    keys[::4, 0] = keys[1::4, -1] = 0.16162109375
-    keys[2::4, 0] = keys[3::4, -1] = 1.17578125
+    keys[::4, 0] = keys[1::4, -1] = COARSE_NEAR
+    keys[2::4, 0] = keys[3::4, -1] = COARSE_FAR
     return keys.astype(dtype)
 
 
@@ -70,7 +74,8 @@ def _coarse_values(
 #: their score, 5.015, down by 0.3 to 0.4 % each. Of the first two heads it rounds the weights of
 #: two keys, 0.50187 each beside one of 1, to 0.5, and the sum to 2: where the greatest score is the
 #: last, as the factor by which what was summed is rescaled.
-_COARSE = {"q": uniform(1.06640625, 1.06640625), "k": _coarse_keys, "v": _coarse_values}
+COARSE_QUERY = uniform(1.06640625, 1.06640625)
+_COARSE = {"q": COARSE_QUERY, "k": _coarse_keys, "v": _coarse_values}
 
 
 def _in_vain(apart: float) -> dict[str, Draw]:

@@ -6,7 +6,9 @@ import numpy as np
 
 from autograder.hidden import Draws, between, choice, leaving, multiples
 from autograder.hidden.attention import (
-    COARSE_WEIGHTS,
+    COARSE_FAR,
+    COARSE_NEAR,
+    COARSE_QUERY,
     LARGE_HALF_KEYS,
     LARGE_HALF_QUERIES,
     SOME_ZERO,
@@ -36,6 +38,29 @@ def _first_of_a_page(
     return keys.astype(dtype)
 
 
+@described("by heads: the greatest score in the first page or in the second, of three or of all")
+def _coarse_keys(
+    rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]
+) -> np.ndarray:
+    """As lesson 10's `_coarse_keys`, in two pages: which is first in the sequence, nobody knows."""
+    keys = np.full(shape, -15.0)
+    keys[1, :2, 0] = keys[0, :2, 1] = keys[:, :, 2:] = 0.0
+    keys[0, 0, 0] = keys[1, 0, 1] = COARSE_NEAR
+    keys[0, 0, 2] = keys[1, 0, 3] = COARSE_FAR
+    return keys.astype(dtype)
+
+
+@described("1, and in every second column -1 for all keys but the one of the greatest score")
+def _coarse_values(
+    rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]
+) -> np.ndarray:
+    values = np.ones(shape)
+    values[..., ::2] = -1.0
+    values[0, 0, ::2] = values[1, 0, 1::2] = 1.0
+    return values.astype(dtype)
+
+
+_COARSE_PAGES = {"q": COARSE_QUERY, "k": _coarse_keys, "v": _coarse_values}
 _MANY_PAGES = ONE_SIGN | {"q": uniform(1.0, 1.0), "k": _first_of_a_page}
 
 
@@ -76,7 +101,7 @@ HIDDEN = {
         ),
         Draws(S=4, P=between(3, 6), PAGE=32, G=2, R=3, D=32, draws=FAR_APART),
         Draws(S=2, P=4, PAGE=32, G=2, R=3, D=64, draws=HUGE),
-        Draws(S=3, P=2, PAGE=64, G=1, R=1, D=16, draws=COARSE_WEIGHTS),
+        Draws(S=1, P=2, PAGE=64, G=4, R=1, D=16, draws=_COARSE_PAGES),
         # one sequence has all that its pages hold
         Draws(S=1, P=between(90, 100), PAGE=64, G=1, R=3, D=16, draws=_MANY_PAGES),
         Draws(traffic=True, S=4, P=between(17, 24), PAGE=16, G=2, R=choice(4, 8), D=64),

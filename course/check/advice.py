@@ -26,6 +26,7 @@ from course.check.compare import Compared
 from course.check.kernel_text import Cause, Launched, calls_of, path_of
 from course.check.launch_text import launch_cause
 from course.check.loose_ends import (
+    alike,
     begun_anew,
     by_ones,
     compared_alone,
@@ -197,6 +198,7 @@ class Advice:
             yield left_early(tree)
         if elsewhere := misplaced(cases):
             yield "misplaced", elsewhere
+        yield alike(tree)
         if found.mistake.message_id != UNWRITTEN or not found.shown.wrong.all():
             yield in_vain(tree)
 

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterator
 
 from course.check.bindings import Bindings, Loop, called, loops_of, value_of
-from course.check.kernel_text import Cause, path_of, range_of, shown
+from course.check.kernel_text import Cause, calls_of, path_of, range_of, shown
 from course.plain.evaluator import is_name
 from course.plain.trees import nodes, walk
 
@@ -115,6 +115,27 @@ def in_vain(tree: ast.Module) -> Cause | None:
             unpacked = isinstance(_target(last), ast.Tuple)
             if isinstance(last, ast.Assign | ast.AugAssign) and not unpacked:
                 return "text_in_vain", {"name": name, "line": last.lineno}
+    return None
+
+
+def alike(tree: ast.Module) -> Cause | None:
+    """A loop that loads the same in each of its turns, since no line uses what it counts."""
+    for function in _functions(tree):
+        names = Bindings(function)
+        used = {one.id for one in _names(function, ast.Load)}
+        arrays = {one.arg for one in function.args.args}
+        for loop in loops_of(function):
+            counted = loop.target if isinstance(loop, ast.For) else None
+            if not isinstance(counted, ast.Name) or counted.id in used:
+                continue
+            places = [one.args[0] for one in calls_of(loop, "tl.load") if one.args]
+            places += [
+                one.slice
+                for one in nodes(loop, ast.Subscript)
+                if isinstance(one.ctx, ast.Load) and path_of(one.value) in arrays
+            ]
+            if places and not any(names.changes(place, loop) for place in places):
+                return "text_alike", {"name": counted.id, "line": loop.lineno}
     return None
 
 

@@ -17,6 +17,8 @@ from course.check.outputs import OF_A_WARP, called
 
 #: The share of a place that has to be wrong, so that it is called so.
 MOST = 0.9
+#: The same of whole slices, beside others that are right throughout: there chance is no cause.
+SEVERAL = 0.5
 #: So many elements are near an end.
 NEAR = 3
 #: So many places of one value are no chance.
@@ -272,7 +274,7 @@ def slices_of(cases: Sequence[Compared], axes: Sequence[str]) -> Found | None:
     for axis, what in enumerate(axes[:-2]):
         others = tuple(k for k in range(one.got.ndim) if k != axis)
         share = one.wrong.mean(axis=others)
-        bad, good = np.flatnonzero(share > MOST), np.flatnonzero(share == 0)
+        bad, good = np.flatnonzero(share > SEVERAL), np.flatnonzero(share == 0)
         if bad.size and good.size and bad.size + good.size == share.size:
             fields = {"what": what, "bad": tuple(map(int, bad)), "good": tuple(map(int, good))}
             return Found("place_slices", fields)

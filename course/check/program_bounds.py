@@ -259,13 +259,18 @@ class _Access:
         """A number from memory that leads below the first element."""
         index = self.fields["index"]
         loaded = [
-            part
+            (part, load)
             for part in self.address.parts
-            if any(called(one, "load") for one in self.text.expanded(part.what))
+            for load in [one for one in self.text.expanded(part.what) if called(one, "load")][:1]
         ]
         if not isinstance(index, int) or index >= 0 or len(loaded) != 1:
             return None
-        return "offset_loaded", {"name": _said(loaded[0].what)}
+        part, load = loaded[0]
+        name = _said(part.what)
+        fields: dict[str, object] = {"name": name, "place": None, "loaded": None}
+        if isinstance(load, ast.Call) and load.args and name != shown(load):
+            fields |= {"place": shown(load.args[0]), "loaded": load.lineno}
+        return "offset_loaded", fields
 
     def _looped(self) -> Cause | None:
         """The one part that a loop counts, where the mask sets an end to all the others."""

@@ -71,9 +71,11 @@ CAUSES: dict[str, tuple[str, str]] = {
         "counts too far, or the launch has too many programs.",
     ),
     "offset_loaded": (
-        "The address goes with `{name}`, a number that comes from memory.",
-        "Such a number may lie below 0, or past the end: test it in the mask, on both sides, "
-        "before it is multiplied or added to anything.",
+        "The address goes with `{name}`, a number that comes from memory|: line {loaded} loads it "
+        "from `{place}`|.",
+        "|Work out by hand which element line {loaded} loads in this program: is it the one that "
+        "is meant? |Such a number may lie below 0, or past the end: test it in the mask, on both "
+        "sides, before it is multiplied or added to anything.",
     ),
     "launch_before": (
         "This kernel only loads {array}: a launch before it has to store it|, as line {store} "

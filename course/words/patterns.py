@@ -89,6 +89,11 @@ PATTERNS: dict[str, tuple[str, str]] = {
         "Line {line}, `{written}`, compares with `==` and stores nothing.",
         "Write one `=`: `{target} = ...`.",
     ),
+    "text_alike": (
+        "No line uses `{name}`, which the loop on line {line} counts: each of its turns loads the "
+        "same elements.",
+        "Where does `{name}` belong: into which index or address?",
+    ),
     "text_in_vain": (
         "Line {line} works out `{name}`, and no line uses it.",
         "Where does `{name}` belong: into an address, a mask, or the result?",
