@@ -71,8 +71,8 @@ _TILES = (
     # whole tiles, for every BLOCK: no mask is needed
     Draws(M=between(2, 4), N=choice(1024, 2048), draws={"x": _ties}),
     Draws(M=between(2, 6), N=between(1100, 3000)),
-    # a last tile of one element, for every BLOCK, in the last row the largest by far: a loop that ends
-    # one element early misses it
+    # a last tile of one element, for every BLOCK, the largest by far in the last row: a loop that
+    # ends one element early misses it
     Draws(M=between(2, 6), N=choice(1025, 2049, 3073), draws={"x": _peaks}),
     Draws(M=between(2, 5), N=between(200, 1500), draws={"x": empty_rows}),
     Draws(M=between(6, 7), N=between(1100, 3000), dtypes=HALF, draws={"x": _coarse}),
