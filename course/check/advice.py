@@ -34,6 +34,9 @@ from course.check.loose_ends import (
     in_vain,
     left_early,
     of_maximum,
+    one_apart,
+    unused,
+    x_for_rows,
 )
 from course.check.misplaced import misplaced
 from course.check.notes import numba_notes, triton_notes
@@ -54,6 +57,8 @@ from course.words.verdict import Row
 FAILS_ALOUD = False
 #: Cases of one type that have to be right, so that wrong ones of the other say something.
 FEWEST_RIGHT = 2
+#: What is told of results alone where they say little: a cause in the text tells more.
+_GENERAL = ("", "left_as_it_was")
 #: What tells a `tl.dot` how float32 is multiplied.
 _PRECISION = ("input_precision", "allow_tf32")
 
@@ -164,7 +169,7 @@ class Advice:
             cause = self._of_text() or self._stepped_over(ordered, found)
         if cause is not None:
             found = replace(found, message_id=cause[0], fields=cause[1])
-        if not found.message_id:
+        if found.message_id in _GENERAL:
             guesses = self._guesses(ordered, cases, found)
             if cause := next(filter(None, guesses), None):
                 found = replace(found, message_id=cause[0], fields=cause[1])
@@ -196,11 +201,14 @@ class Advice:
             yield "tf32_alone", {"line": cut[0]}
         if self.exercise.dialect == "numba":
             yield left_early(tree)
+            yield x_for_rows(tree)
         if elsewhere := misplaced(cases):
             yield "misplaced", elsewhere
         yield alike(tree)
+        yield one_apart(tree)
         if found.mistake.message_id != UNWRITTEN or not found.shown.wrong.all():
             yield in_vain(tree)
+        yield unused(tree)
 
     def _of_text(self) -> Cause | None:
         """What the text alone shows, and what cannot be meant."""

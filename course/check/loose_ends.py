@@ -16,6 +16,8 @@ from course.plain.trees import nodes, walk
 
 #: Gluon's copies of a buffer to a box of a matrix.
 _COPIES_OUT = ("async_copy_shared_to_global", "async_store")
+#: Blocks of one axis made those of two.
+_AXES = "[:, None]", "[None, :]"
 #: What makes a value that a loop starts from.
 _STARTS = ("zeros", "full", "float", "float32", "float64", "int32", "int64")
 
@@ -136,6 +138,61 @@ def alike(tree: ast.Module) -> Cause | None:
             ]
             if places and not any(names.changes(place, loop) for place in places):
                 return "text_alike", {"name": counted.id, "line": loop.lineno}
+    return None
+
+
+def x_for_rows(tree: ast.Module) -> Cause | None:
+    """``row, col = cuda.grid(2)`` and an index ``row * LD + col``."""
+    for function in _functions(tree):
+        for made in nodes(function, ast.Assign):
+            target = made.targets[0]
+            if not (called(made.value, "grid") and isinstance(target, ast.Tuple)):
+                continue
+            x, *others = [path_of(one) for one in target.elts]
+            for index in (one.slice for one in nodes(function, ast.Subscript)):
+                sides = (index.left, index.right) if isinstance(index, ast.BinOp) else ()
+                for product, rest in (sides, sides[::-1]) if sides else ():
+                    if not (isinstance(product, ast.BinOp) and isinstance(product.op, ast.Mult)):
+                        continue
+                    factors = [path_of(product.left), path_of(product.right)]
+                    if x in factors and path_of(rest) in others:
+                        fields = {"name": x, "line": made.lineno, "index": shown(index)}
+                        return "text_x_for_rows", {**fields, "other": path_of(rest)}
+    return None
+
+
+def one_apart(tree: ast.Module) -> Cause | None:
+    """``rows[:, None] + columns[None, :]``: neither is multiplied by a distance in memory."""
+    for function in _functions(tree):
+        names = Bindings(function)
+        for made in nodes(function, ast.BinOp):
+            if isinstance(made.op, ast.Add):
+                turned = [one for one in _terms(made) if isinstance(one, ast.Subscript)]
+                along = [shown(one) for one in turned if _by_one(names, one.value)]
+                if all(any(one.endswith(axis) for one in along) for axis in _AXES):
+                    return "text_one_apart", {"line": made.lineno, "written": shown(made)}
+    return None
+
+
+def _terms(node: ast.expr) -> list[ast.expr]:
+    """What is added up."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        return _terms(node.left) + _terms(node.right)
+    return [node]
+
+
+def _by_one(names: Bindings, node: ast.expr) -> bool:
+    """Whether a block goes on by one, as `tl.arange` does, and what is added to it."""
+    return any(called(one, "arange") for one in _terms(names.followed(node)))
+
+
+def unused(tree: ast.Module) -> Cause | None:
+    """The one parameter of a kernel that no line of it uses."""
+    for function in _functions(tree):
+        used = {one.id for one in _names(function, ast.Load)}
+        free = [one.arg for one in function.args.args if one.arg not in used]
+        if function.decorator_list and len(free) == 1:
+            return "text_unused", {"name": free[0], "kernel": function.name}
     return None
 
 

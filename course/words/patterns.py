@@ -89,6 +89,21 @@ PATTERNS: dict[str, tuple[str, str]] = {
         "Line {line}, `{written}`, compares with `==` and stores nothing.",
         "Write one `=`: `{target} = ...`.",
     ),
+    "text_x_for_rows": (
+        "`cuda.grid(2)` on line {line} gives x first, and that is `{name}`, which goes from row to "
+        "row in `{index}`.",
+        "Along x neighbouring lanes lie, and this launch covers the columns: which of `{name}` and "
+        "`{other}` comes from x?",
+    ),
+    "text_one_apart": (
+        "`{written}` on line {line} goes on by 1 along both axes.",
+        "How far is it in memory from one row to the next? Multiply the one that counts rows by "
+        "that.",
+    ),
+    "text_unused": (
+        "No line of `{kernel}` uses `{name}`, which is passed to it.",
+        "Where does `{name}` belong: into an address, a mask, a bound, or the result?",
+    ),
     "text_alike": (
         "No line uses `{name}`, which the loop on line {line} counts: each of its turns loads the "
         "same elements.",
