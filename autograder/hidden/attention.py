@@ -115,9 +115,9 @@ _ONE_QUERY = (
     Draws(H=2, N=512, D=16, GAP=0, dtypes=HALF, draws=SOME_ZERO),
     Draws(H=2, N=between(20, 150), D=16, GAP=0, dtypes=HALF, draws=_DEEP),
     Draws(H=between(1, 3), N=1, D=choice(16, 32), GAP=0),
-    # more heads than any visible case has
+    # more heads than an A100 has SMs
     Draws(
-        H=between(17, 20),
+        H=between(110, 115),
         N=between(2, 70),
         D=choice(16, 32, 64),
         GAP=between(1, 9),
@@ -140,9 +140,9 @@ _TILED = (
     Draws(H=2, N=128, D=16, GAP=0, dtypes=HALF, draws=SOME_ZERO),
     Draws(H=1, N=between(20, 150), D=16, GAP=0, dtypes=HALF, draws=_DEEP),
     Draws(H=between(1, 3), N=1, D=choice(16, 32), GAP=0),
-    # more heads than any visible case has
+    # more tiles than an A100 has SMs, 108: a program for each SM has several
     Draws(
-        H=between(17, 20),
+        H=between(110, 115),
         N=between(17, 90),
         D=choice(16, 32),
         GAP=between(1, 9),

@@ -139,7 +139,15 @@ def _tiled(
         ),
         Draws(H=1, N=between(65, 120), D=64, causal=1, dtypes=half, draws=FAR_APART),
         Draws(H=1, N=choice(128, 144), D=64, causal=0, dtypes=half, draws=beyond),
-        Draws(H=2, N=between(20, 150), D=16, causal=choice(0, 1), dtypes=half, draws=_DEEP),
+        # more tiles than an A100 has SMs, 108: a program for each SM has several
+        Draws(
+            H=between(110, 115),
+            N=between(20, 90),
+            D=16,
+            causal=choice(0, 1),
+            dtypes=half,
+            draws=_DEEP,
+        ),
         Draws(
             traffic=True, H=between(9, 10), N=multiples(64, 128, 192), D=64, causal=0, dtypes=half
         ),
