@@ -50,8 +50,8 @@ HIDDEN = {
     ),
     "grouped_order": (
         _small("A", "B"),
-        # a last group that is lower than 4 tiles, and than 8
-        Draws(M=between(330, 440), N=between(70, 250), K=between(2, 40), draws=_HALVES),
+        # a last group of rows, or of columns, that has fewer than 4 tiles, and than 8
+        Draws(M=between(330, 440), N=between(330, 440), K=between(2, 40), draws=_HALVES),
         # beyond all that is visible, along each axis
         Draws(M=between(2, 60), N=between(1025, 1100), K=between(129, 160)),
         Draws(M=between(1025, 1100), N=between(2, 60), K=between(2, 40), draws={"B": half_zeros}),

@@ -199,6 +199,8 @@ class Advice:
         cut = _cut_to_tf32(tree)
         if cut and _wrong_alone([not one for one in half], cases):
             yield "tf32_alone", {"line": cut[0]}
+        if not _wrong_alone([not one for one in half], cases):
+            yield from self._unasked(ordered, cases)
         if self.exercise.dialect == "numba":
             yield left_early(tree)
             yield x_for_rows(tree)
@@ -239,6 +241,18 @@ class Advice:
                     if others == wrong[1:] and wrong[0] <= first:
                         return name, {"flag": one.name}
         return None
+
+    def _unasked(self, ordered: Sequence[Case], cases: Sequence[Compared]) -> Iterator[Cause]:
+        """A flag that is false in all cases that are wrong, and in some that are right.
+
+        What belongs to it alone may do no harm where sizes are small.
+        """
+        given = [(case, self.exercise.names(case, self.constants)) for case in ordered]
+        for one in self.exercise.parameters:
+            if isinstance(one, Scalar) and one.dtype == "bool":
+                without = [not self.exercise.number(one, *case) for case in given]
+                if _wrong_alone(without, cases):
+                    yield "flag_unasked", {"flag": one.name}
 
     @_optional
     def of_pass(self, graded: Sequence[Traffic]) -> list[Cause]:
