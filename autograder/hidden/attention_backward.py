@@ -75,7 +75,7 @@ _COARSE_QUERIES: dict[str, Draw] = {
 }  # fmt: skip
 _COARSE_KEYS: dict[str, Draw] = _COARSE_QUERIES | {"q": _NEAR_0, "k": _few_keys}
 
-#: As the visible ones, and each query's delta is beyond what float16 holds, too.
+#: As the visible ones, but each query's delta is beyond what float16 holds, and no sum of dk is.
 _TURNING_QUERIES = TURNING_QUERIES | {"v": first_key(1.0, 0.55, "half as large, but the first")}
 
 
@@ -187,7 +187,8 @@ HIDDEN = {
         Draws(traffic=True, H=2, N=multiples(64, 576, 640), D=64, dtypes=HALF_ROWS),
     ),
     "flash_dkdv": (
-        *_tiled(HALF_KV, _TURNING_QUERIES),
+        *_tiled(HALF_KV, TURNING_QUERIES),
+        Draws(H=1, N=choice(128, 144), D=64, causal=0, dtypes=HALF_KV, draws=_TURNING_QUERIES),
         Draws(H=1, N=between(65, 120), D=64, causal=1, dtypes=HALF_KV, draws=CLIMBING),
         Draws(H=1, N=255, D=64, causal=0, dtypes=HALF_KV, draws=_COARSE_QUERIES),
     ),
