@@ -27,8 +27,7 @@ class Liveness:
         self.dead: set[int] = set()
         #: by a branch and whether its condition holds
         self.at_way: dict[tuple[int, bool], Names] = {}
-        inner = nodes(body, ast.FunctionDef, ast.Lambda)
-        self._block(body, loaded_names(inner), None)
+        self._block(body, Names(), None)
 
     def _block(self, body: list[ast.stmt], live: Names, leaving: _Leaving) -> Names:
         """What is live in front of statements; `leaving` is so behind a `break`, a `continue`."""
