@@ -201,7 +201,7 @@ def _accidents(lesson: _Lesson, right: Mapping[str, _Choice]) -> Iterator[Handed
     def copied(notebook: dict[str, Any]) -> None:
         cells = notebook["cells"]
         place = next(n for n, cell in enumerate(cells) if grade_id(cell) == first)
-        cells.insert(place, copy.deepcopy(cells[place]))
+        cells.insert(place, cells[place] | {"source": "# an earlier attempt"})
 
     def old(notebook: dict[str, Any]) -> None:
         notebook["worksheets"] = [{"cells": notebook.pop("cells")}]
@@ -216,7 +216,7 @@ def _accidents(lesson: _Lesson, right: Mapping[str, _Choice]) -> Iterator[Handed
         "mira", name, changed(deleted), {**rest, first: Outcome.NOT_ATTEMPTED}, "a deleted cell"
     )
     yield HandedIn(
-        "procyon", name, changed(copied), {**rest, first: Outcome.REJECTED}, "a copied cell"
+        "procyon", name, changed(copied), {**rest, first: Outcome.REJECTED}, "a changed copy"
     )
     yield HandedIn("regulus", name, changed(old), rejected, "an old format")
     yield HandedIn("rigel", name, b"", rejected, "an empty file")

@@ -60,14 +60,18 @@ def _coarse_keys(
     return keys.astype(dtype)
 
 
-@described("1, and in every second column -1 for all keys but the one of the greatest score")
-def _coarse_values(
-    rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]
-) -> np.ndarray:
-    values = np.ones(shape)
-    values[..., ::2] = -1.0
-    values[::2, 0] = values[1::2, -1] = 1.0
-    return values.astype(dtype)
+def coarse_values(*greatest: Any) -> Draw:
+    """Values for keys of which those at `greatest`, indices with a column's or not, score most."""
+
+    @described("1, and in every second column -1 for all keys but the one of the greatest score")
+    def draw(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+        values = np.ones(shape)
+        values[..., ::2] = -1.0
+        for index in greatest:
+            values[index] = 1.0
+        return values.astype(dtype)
+
+    return draw
 
 
 #: bfloat16 rounds the query, the greatest key of the third and the fourth head, their products and
@@ -75,7 +79,11 @@ def _coarse_values(
 #: two keys, 0.50187 each beside one of 1, to 0.5, and the sum to 2: where the greatest score is the
 #: last, as the factor by which what was summed is rescaled.
 COARSE_QUERY = uniform(1.06640625, 1.06640625)
-_COARSE = {"q": COARSE_QUERY, "k": _coarse_keys, "v": _coarse_values}
+_COARSE = {
+    "q": COARSE_QUERY,
+    "k": _coarse_keys,
+    "v": coarse_values(np.s_[::2, 0], np.s_[1::2, -1]),
+}
 
 
 def _in_vain(apart: float) -> dict[str, Draw]:

@@ -12,6 +12,7 @@ from autograder.hidden.attention import (
     LARGE_HALF_KEYS,
     LARGE_HALF_QUERIES,
     SOME_ZERO,
+    coarse_values,
 )
 from course.exercises import attention
 from course.exercises.attention import FAR_APART, HUGE, ONE_SIGN
@@ -50,17 +51,11 @@ def _coarse_keys(
     return keys.astype(dtype)
 
 
-@described("1, and in every second column -1 for all keys but the one of the greatest score")
-def _coarse_values(
-    rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]
-) -> np.ndarray:
-    values = np.ones(shape)
-    values[..., ::2] = -1.0
-    values[0, 0, ::2] = values[1, 0, 1::2] = 1.0
-    return values.astype(dtype)
-
-
-_COARSE_PAGES = {"q": COARSE_QUERY, "k": _coarse_keys, "v": _coarse_values}
+_COARSE_PAGES = {
+    "q": COARSE_QUERY,
+    "k": _coarse_keys,
+    "v": coarse_values(np.s_[0, 0, ::2], np.s_[1, 0, 1::2]),
+}
 _MANY_PAGES = ONE_SIGN | {"q": uniform(1.0, 1.0), "k": _first_of_a_page}
 
 

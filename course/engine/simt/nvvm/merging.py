@@ -199,9 +199,10 @@ class Registers:
 
     def load(self, key: Hashable, since: int, count: Count) -> tuple[AccessSite, Held | None]:
         """A load of the element that `key` names; `count` counts it anywhere."""
-        if self.unused or self.later is not None:
-            if not self.unused and self.later is not None:
-                self.later.append((key, since, count))
+        if self.unused:
+            return AccessSite(merged=True), None
+        if self.later is not None:
+            self.later.append((key, since, count))
             return AccessSite(merged=True), None
         site = AccessSite()
         held = None if key is None else self.held.get(key)

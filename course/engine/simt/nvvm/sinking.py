@@ -93,16 +93,17 @@ class Sinking:
     ) -> list[_Value]:
         """The values that are used in this way through a branch alone, in order."""
         into, other = (self._live.at_way[id(branch), one] for one in (holds, not holds))
-        asked = loaded_names(branch.test)
         taken: list[_Value] = []
         if _edges(branch.test)[not holds] > 1:
             return taken
+        needed = loaded_names(branch.test) | other
+        elsewhere = self._elements - _elements(way)
         for value in reversed(values):
             users = {id(one.node) for one in taken}
             is_read = not value.is_over and value.name in into
-            stays = not value.is_over and value.name in asked | other
-            again = self._elements - _elements(way) - value.elements
-            alone = not stays and value.users <= users and again.keys().isdisjoint(value.elements)
+            stays = not value.is_over and value.name in needed
+            again = any(elsewhere[one] > count for one, count in value.elements.items())
+            alone = not stays and not again and value.users <= users
             if alone and (is_read or value.users):
                 taken.append(value)
                 self.later[id(value.node)] = id(branch), holds

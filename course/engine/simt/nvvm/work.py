@@ -84,7 +84,7 @@ def branches(*arms: ast.expr | list[ast.stmt]) -> bool:
 def acts(call: ast.Call) -> bool:
     """Whether a call may do more than compute a number."""
     text = ast.unparse(call.func)
-    return "atomic" in text or not (text.startswith("math.") or _name(call) in _NUMBERS)
+    return "atomic" in text.split(".") or not (text.startswith("math.") or _name(call) in _NUMBERS)
 
 
 def is_dear(node: ast.AST) -> bool:
