@@ -9,7 +9,7 @@ from pathlib import Path
 _GRACE_SECONDS = 30
 #: What the launches of one process may have taken when a next one begins there, beyond what it
 #: began with: that much more memory it has than a launch may take. The time is of the processor.
-SLACK_BYTES = 128 * 2**20
+SLACK_BYTES = 256 * 2**20
 _SLACK_SECONDS = _GRACE_SECONDS / 2
 #: A file in a launch's own /tmp.
 LARGEST_FILE_BYTES = 16 * 2**20
