@@ -19,7 +19,8 @@ from course.engine.triton.running.run import Run
 from course.engine.triton.running.space import Space
 
 #: Statements that one batch may execute before its kernel counts as endless, where nobody says:
-#: a second's worth, and more for large tensors, which one program may walk through block by block.
+#: a second's worth, and more for large tensors, which one program may walk through block by block;
+#: all in a program of somebody's own, whose loops are longer and who can stop it.
 FEWEST_STEPS, MOST_STEPS = 20_000, 200_000
 ELEMENTS_A_STEP = 16
 MAX_GRID = (2**31 - 1, 65535, 65535)
@@ -65,11 +66,10 @@ def begun(
             Outcome.TIMED_OUT, "tile_idle_programs", None, programs=math.prod(size),
             elements=elements,
         )  # fmt: skip
-    return function, passed, Run(size, step_limit or _step_limit(elements), debugs(function, named))
-
-
-def _step_limit(elements: int) -> int:
-    return min(MOST_STEPS, FEWEST_STEPS + elements // ELEMENTS_A_STEP)
+    if step_limit is None:
+        by_size = min(MOST_STEPS, FEWEST_STEPS + elements // ELEMENTS_A_STEP)
+        step_limit = by_size if space is None else MOST_STEPS
+    return function, passed, Run(size, step_limit, debugs(function, named))
 
 
 def _check_jitted(function: Any, kernel: Any) -> None:

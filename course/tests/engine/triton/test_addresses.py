@@ -157,3 +157,20 @@ def test_a_pointer_that_leaves_its_tensor_on_the_way_comes_back_to_it(away) -> N
         with pytest.raises(KernelFault) as found:
             launch(by_detours, (x, out, away, past - away, WIDE), (1,))
         assert found.value.message_id == "tile_no_tensor"
+
+
+@triton.jit
+def many_turns(out_ptr, n):
+    total = 0
+    for i in range(n):
+        total += i & 3
+    tl.store(out_ptr, total)
+
+
+def test_a_program_of_somebodys_own_may_have_longer_loops_than_a_cell():
+    out = torch.zeros(1, dtype=torch.int32)
+    launch(many_turns, (out, 30_000), (1,), space=Space())
+    assert out.item() == 45_000
+    with pytest.raises(KernelFault) as fault:
+        launch(many_turns, (out, 30_000), (1,))
+    assert fault.value.outcome is Outcome.TIMED_OUT
