@@ -313,7 +313,7 @@ def install(target: int) -> OnCuda:
         (torch._C._dynamo.guards, {"_empty_strided_cuda": _empty_strided}),
         (torch.autocast, of_autocast),
         (torch, told_of_it),
-        (torch.accelerator, _of_accelerators()),
+        (torch._C, _of_accelerators()),
         (
             torch.cuda.nvtx,
             {name: _calling(lambda: 0) for name in ("range_push", "range_pop", "mark")},
@@ -397,14 +397,22 @@ def _of_torch(mode: OnCuda) -> dict[str, Any]:
 
 
 def _of_accelerators() -> dict[str, Any]:
+    """What `torch.accelerator` asks of torch. It has no allocator, whose statistics are nothing."""
     return {
-        "is_available": lambda: True,
-        "device_count": lambda: 1,
-        "current_accelerator": lambda check_available=False: torch.device("cuda"),
-        "current_device_index": lambda: 0,
-        "set_device_index": lambda device: None,
-        "current_stream": lambda device=None: Stream(),
-        "synchronize": lambda device=None: None,
+        "_accelerator_getAccelerator": lambda: torch.device("cuda"),
+        "_accelerator_getDeviceIndex": lambda: 0,
+        "_accelerator_setDeviceIndex": lambda index: None,
+        "_accelerator_exchangeDevice": lambda index: 0,
+        "_accelerator_maybeExchangeDevice": lambda index: 0,
+        "_accelerator_getStream": lambda index: Stream(),
+        "_accelerator_setStream": lambda stream: None,
+        "_accelerator_synchronizeDevice": lambda index: None,
+        "_accelerator_isAllocatorInitialized": lambda: False,
+        "_accelerator_emptyHostCache": lambda: None,
+        "_accelerator_getMemoryInfo": lambda index: torch.cuda.mem_get_info(),
+        "_accelerator_getDeviceStats": lambda index: {},
+        "_accelerator_resetPeakStats": lambda index: None,
+        "_accelerator_resetAccumulatedStats": lambda index: None,
     }
 
 

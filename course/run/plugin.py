@@ -17,9 +17,9 @@ _found = pytest.StashKey[Measured]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """``--gpu``, ``--bounds``, ``--unwritten``, ``--equal-stores`` and ``--traffic``."""
+    """``--target``, ``--bounds``, ``--unwritten``, ``--equal-stores`` and ``--traffic``."""
     group = parser.getgroup("course.run", "Triton and Numba kernels without a GPU")
-    group.addoption("--gpu", choices=list(TARGETS), default=f"sm_{stated_gpu.TARGET}",
+    group.addoption("--target", "--gpu", dest="gpu", choices=list(TARGETS), default=f"sm_{stated_gpu.TARGET}",
                     help="the GPU that the tests find (default: %(default)s)")  # fmt: skip
     group.addoption("--bounds", choices=("view", "allocation"), default="view",
                     help="how far a kernel may reach (default: %(default)s)")  # fmt: skip

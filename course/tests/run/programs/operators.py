@@ -43,6 +43,10 @@ def traced(x: torch.Tensor) -> torch.Tensor:
 x = torch.rand(10, device=0, requires_grad=True)
 assert x.is_cuda
 assert torch.zeros(3).to(0).device.type == torch.accelerator.current_accelerator().type
+with torch.accelerator.device_index(0):
+    torch.accelerator.empty_cache()
+assert torch.accelerator.get_memory_info() == torch.cuda.mem_get_info()
+assert torch.accelerator.max_memory_allocated() == torch.accelerator.current_device_index() == 0
 assert torch.get_device_module() is torch.cuda
 with torch.cuda.device(x.device) as device, torch.cuda.device_of(x):
     assert torch._C._cuda_getCurrentRawStream(torch.cuda.device(0).idx) == 0, device
