@@ -19,7 +19,7 @@ _found = pytest.StashKey[Measured]()
 def pytest_addoption(parser: pytest.Parser) -> None:
     """``--target``, ``--bounds``, ``--unwritten``, ``--equal-stores`` and ``--traffic``."""
     group = parser.getgroup("course.run", "Triton and Numba kernels without a GPU")
-    group.addoption("--target", "--gpu", dest="gpu", choices=list(TARGETS), default=f"sm_{stated_gpu.TARGET}",
+    group.addoption("--target", "--gpu", choices=list(TARGETS), default=f"sm_{stated_gpu.TARGET}",
                     help="the GPU that the tests find (default: %(default)s)")  # fmt: skip
     group.addoption("--bounds", choices=("view", "allocation"), default="view",
                     help="how far a kernel may reach (default: %(default)s)")  # fmt: skip
@@ -42,7 +42,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     from course.run.launches import Findings, started
 
     options = early_config.known_args_namespace
-    target, noted = int(options.gpu.removeprefix("sm_")), options.equal_stores == "noted"
+    target, noted = int(options.target.removeprefix("sm_")), options.equal_stores == "noted"
     found = Findings(False, _nothing, report.note if noted else None)
     started(target, options.bounds, options.unwritten, found)
 
@@ -50,7 +50,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtestloop(session: pytest.Session) -> Iterator[None]:
     """All tests run measured."""
-    with measure(session.config.getoption("--gpu")) as traffic:
+    with measure(session.config.getoption("--target")) as traffic:
         session.config.stash[_found] = traffic
         yield
 
