@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import IO
 
+from autograder import Refused
 from autograder.grading.folders import DEEPEST, is_hidden, is_notebook
 from autograder.grading.names import clean, slug
 from autograder.grading.submissions import LARGEST_NOTEBOOK_BYTES
@@ -44,7 +45,7 @@ _ENCRYPTED, _UTF8 = 0x1, 0x800
 _NAMED = 5
 
 
-class ArchiveError(Exception):
+class ArchiveError(Refused):
     """A zip that is not unpacked at all, in a sentence."""
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from autograder.grading.cluster import CERTIFICATE, INSTALL, KEY, SCHEDULER, security, with_protocol
 from autograder.grading.files import write
-from autograder.judge.pool import ROOT, JudgeError
+from autograder.judge.pool import ROOT
 from autograder.sandbox import walls
 
 PORT = 8786
@@ -62,9 +62,6 @@ def main(args: argparse.Namespace) -> int:
         return 2
     except OSError as error:
         print(f"{error.filename}: {error.strerror}. Choose another folder.", file=sys.stderr)
-        return 2
-    except (JudgeError, walls.NoWallError) as error:
-        print(error, file=sys.stderr)
         return 2
     return _become(words, args.tls)
 

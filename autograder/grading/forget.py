@@ -22,16 +22,14 @@ from autograder.grading.database import FILES, NAME, SUMMARY
 from autograder.grading.grade import NOTES, UNPACKED, add_from
 from autograder.grading.judging import summarise
 from autograder.grading.names import clean, few, look_alike, slug
-from autograder.grading.opened import GradebookError, explained, open_gradebook, require_gradebook
+from autograder.grading.opened import explained, open_gradebook, require_gradebook
 from autograder.grading.report_pages import ANONYMOUS, SIMILAR
 from autograder.grading.report_pages import FOLDER as PAGES
-from autograder.grading.roster import Roster, RosterError, class_roster
+from autograder.grading.roster import Roster, class_roster
 from autograder.grading.seeds import UsageError, chosen_folder, chosen_seed
-from autograder.grading.store import Store, StoreError, store_of
+from autograder.grading.store import Store, store_of
 from autograder.judge import overlay
 from autograder.judge.judge import seed_id
-from autograder.judge.overlay import OverlayError
-from autograder.judge.private import PrivateError
 from course.plain.text import counted
 
 #: Of a course directory, those of nbgrader's folders that hold a folder a student.
@@ -45,10 +43,6 @@ _MADE = {
     SIMILAR: "`similar` makes it anew",
     NOTES: "`grade` and `similar` with --anonymous write it",
 }
-_REFUSED = (
-    *(StoreError, UsageError, RosterError),
-    *(GradebookError, PrivateError, OverlayError),
-)
 
 
 @dataclass
@@ -117,9 +111,6 @@ def main(args: argparse.Namespace) -> int:
             return 1
         _remove(student, store, args, kept)
         summarise(store, shown)
-    except _REFUSED as error:
-        print(error, file=sys.stderr)
-        return 2
     except OSError as error:
         where = error.filename or folder
         print(f"{where} cannot be removed: {error.strerror}. Then the same again.", file=sys.stderr)

@@ -40,16 +40,14 @@ from autograder.grading.judging import (
 )
 from autograder.grading.lms import latest
 from autograder.grading.names import clean, few
-from autograder.grading.opened import GradebookError, require_gradebook
-from autograder.grading.roster import Roster, RosterError, class_roster
+from autograder.grading.opened import require_gradebook
+from autograder.grading.roster import Roster, class_roster
 from autograder.grading.seeds import UsageError, chosen_folder, chosen_seed, guessable
-from autograder.grading.store import Store, StoreError, is_graded
+from autograder.grading.store import Store, is_graded
 from autograder.grading.submissions import Submission
 from autograder.judge import overlay
 from autograder.judge.judge import CHECK, Graded, seed_id
-from autograder.judge.overlay import OverlayError
-from autograder.judge.pool import JudgeError, Judges, Limits, Pool
-from autograder.judge.private import PrivateError
+from autograder.judge.pool import Judges, Limits, Pool
 from autograder.judge.sentences import HELD, JUDGED_AGAIN, UNREADABLE, WITHOUT_CELL, Fault
 from autograder.lessons.catalogue import lesson_name, stem_of_notebook
 from course.plain.text import counted
@@ -72,11 +70,6 @@ _NAMED = 5
 _LEAST_MB, _MOST = 128, 10**9
 #: Options of which another command for the same class needs the same.
 _OF_A_CLASS = ("gradebook", "seed", "unit", "roster")
-#: What stops a command, in a sentence.
-REFUSED = (
-    *(StoreError, JudgeError, UsageError, RosterError),
-    *(PrivateError, OverlayError, GradebookError),
-)
 
 
 def add_from(parser: argparse.ArgumentParser) -> None:
@@ -205,14 +198,6 @@ def _amount(least: float, text: str) -> float:
 
 def main(args: argparse.Namespace) -> int:
     """Grades, and returns 0 (done), 1 (not everything could be), 2 (nothing could) or 130."""
-    try:
-        return _graded(args)
-    except REFUSED as error:
-        print(error, file=sys.stderr)
-        return CANNOT
-
-
-def _graded(args: argparse.Namespace) -> int:
     from autograder.grading.progress import Progress
     from autograder.grading.table import plain, show
 

@@ -17,7 +17,7 @@ from autograder.grading.anonymous import behind, has_pseudonyms, pseudonyms, wit
 from autograder.grading.grade import add_from
 from autograder.grading.ledger import Entry
 from autograder.grading.names import look_alike
-from autograder.grading.store import StoreError, ordered, store_of
+from autograder.grading.store import ordered, store_of
 from autograder.grading.table import plain
 from autograder.judge.judge import Graded
 from autograder.judge.sentences import JUDGED_AGAIN
@@ -40,24 +40,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Prints the verdicts, the earliest first; 2 where there is none."""
-    try:
-        store = store_of(args.grades)
-        with store.explained():
-            called: Callable[[str], str] | None = None
-            if args.anonymous or has_pseudonyms(args.grades):
-                called = pseudonyms(args.grades)
-            names = store.students()
-            named = {look_alike(name): name for name in names}
-            asked = behind(args.student, names, called) if called else args.student
-            student = asked if asked in names else named.get(look_alike(asked))
-            found, entries = list[Entry](), list[Entry]()
-            if student is not None:
-                found = list(store.ledger.latest(student=student))
-                if args.exercise is not None:
-                    entries = store.ledger.history(student, args.exercise)
-    except StoreError as error:
-        print(error, file=sys.stderr)
-        return 2
+    store = store_of(args.grades)
+    with store.explained():
+        called: Callable[[str], str] | None = None
+        if args.anonymous or has_pseudonyms(args.grades):
+            called = pseudonyms(args.grades)
+        names = store.students()
+        named = {look_alike(name): name for name in names}
+        asked = behind(args.student, names, called) if called else args.student
+        student = asked if asked in names else named.get(look_alike(asked))
+        found, entries = list[Entry](), list[Entry]()
+        if student is not None:
+            found = list(store.ledger.latest(student=student))
+            if args.exercise is not None:
+                entries = store.ledger.history(student, args.exercise)
     if student is None:
         known = [] if args.anonymous else named
         near = difflib.get_close_matches(look_alike(args.student), known, 3)

@@ -21,6 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from autograder import Refused
 from autograder.grading.archive import LARGEST_METADATA_BYTES, METADATA
 from autograder.grading.folders import is_notebook
 from autograder.grading.names import clean, few
@@ -52,7 +53,7 @@ _DEEPEST = 30
 _NAMED = 5
 
 
-class FormError(Exception):
+class FormError(Refused):
     """A folder that an LMS made, and that cannot be read, in a sentence."""
 
 

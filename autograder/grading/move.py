@@ -10,12 +10,11 @@ a copy. The same command again goes on, or says that it is done.
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
-from autograder.grading.database import NAME, URL_FILE, has_ledger, url_of
+from autograder.grading.database import NAME, URL_FILE, StoreError, has_ledger, url_of
 from autograder.grading.grade import add_from
-from autograder.grading.store import Store, StoreError
+from autograder.grading.store import Store
 from course.plain.text import counted
 
 FOLDER = "folder"
@@ -30,16 +29,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Moves it, and returns 0; 2 where nothing was moved."""
+    """Moves it, and returns 0."""
     folder: Path = args.grades
     if not has_ledger(folder):
-        print(f"There is no ledger in {folder}. --from names the right one.", file=sys.stderr)
-        return 2
-    try:
-        print(moved(folder, args.where))
-    except StoreError as error:
-        print(error, file=sys.stderr)
-        return 2
+        raise StoreError(f"There is no ledger in {folder}. --from names the right one.")
+    print(moved(folder, args.where))
     return 0
 
 

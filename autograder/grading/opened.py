@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from autograder import Refused
 from autograder.grading.database import INSTALL, NO_ADDRESS, said_by
 from autograder.grading.names import clean, few
 from autograder.lessons.catalogue import stem_of_notebook
@@ -27,7 +28,7 @@ _STEPS = {
 }
 
 
-class GradebookError(Exception):
+class GradebookError(Refused):
     """A gradebook that cannot be used, in a sentence."""
 
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
+from autograder import Refused
 from autograder.grading.names import clean, few, look_alike
 from autograder.grading.submissions import Account, Submission, read_bytes
 from autograder.judge import overlay
@@ -48,7 +49,7 @@ _NAMED = 20
 _SEPARATORS = ",;\t|"
 
 
-class RosterError(Exception):
+class RosterError(Refused):
     """A roster that cannot be used, in a sentence."""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from autograder import Refused
 from autograder.grading.store import Store
 from autograder.judge import private
 from autograder.judge.private import PrivateError
@@ -15,7 +16,7 @@ SEED_ITSELF = "value:"
 _SHORTEST_BYTES = 16
 
 
-class UsageError(Exception):
+class UsageError(Refused):
     """Arguments that cannot be used, in a sentence."""
 
 

@@ -23,7 +23,7 @@ from autograder.grading.anonymous import pseudonyms, without_texts
 from autograder.grading.children import in_children
 from autograder.grading.database import has_ledger
 from autograder.grading.files import write
-from autograder.grading.grade import DEFAULT_OUT, REFUSED, Asked, collected, say_sentences
+from autograder.grading.grade import DEFAULT_OUT, Asked, collected, say_sentences
 from autograder.grading.judging import Run
 from autograder.grading.kernel_shape import statements_of
 from autograder.grading.names import few
@@ -127,9 +127,6 @@ def main(args: argparse.Namespace) -> int:
             called = pseudonyms(args.out) if args.anonymous else None
             made = page(compared, matches, called, store)
             write(place, [made.encode("utf-8", "replace")])
-    except REFUSED as error:
-        print(error, file=sys.stderr)
-        return 2
     except OSError as error:
         print(f"Cannot write {place}: {error.strerror}.", file=sys.stderr)
         return 2

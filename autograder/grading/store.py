@@ -25,7 +25,7 @@ from pathlib import Path
 from sqlalchemy.exc import SQLAlchemyError
 
 from autograder.grading import spreadsheet
-from autograder.grading.database import FILES, NAME, SUMMARY, URL_FILE, LedgerError, said_by
+from autograder.grading.database import FILES, NAME, SUMMARY, URL_FILE, StoreError, said_by
 from autograder.grading.files import secret, temporary, write
 from autograder.grading.ledger import Entry, Ledger
 from autograder.grading.submissions import Submission
@@ -44,10 +44,6 @@ _FORBIDDEN = errno.EROFS, errno.EACCES, errno.EPERM
 #: PostgreSQL's codes for what a role may not do, or not see.
 _NOT_GRANTED = "42501", "3F000"
 SEED_FILE = ".seed"
-
-
-class StoreError(Exception):
-    """A folder that cannot be written, in a sentence."""
 
 
 def store_of(folder: Path) -> Store:
@@ -104,8 +100,6 @@ class Store:
         """What goes wrong with files or the database is a StoreError, with what to do next."""
         try:
             yield
-        except LedgerError as error:
-            raise StoreError(str(error)) from error
         except (OSError, SQLAlchemyError) as error:
             detail = error.strerror if isinstance(error, OSError) else said_by(error)
             if _sqlites_code(error) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):

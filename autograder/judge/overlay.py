@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
 
-from autograder import hidden
+from autograder import Refused, hidden
 from autograder.judge.bands import TABLE, Bands, bands, without_band
 from autograder.judge.deadlines import TABLES, Deadlines, deadlines
 from course import exercises
@@ -40,7 +40,7 @@ _EXPLAIN = "explain_"
 _WRITTEN = re.compile(rf"^# %% \[markdown\] ({_EXPLAIN}\w+)", re.MULTILINE)
 
 
-class OverlayError(ValueError):
+class OverlayError(Refused):
     """A private folder whose files cannot be used: which one, and what it should hold."""
 
 

@@ -27,6 +27,7 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
+from autograder import Refused
 from autograder.grading.submissions import Submission
 from autograder.judge import overlay
 from autograder.judge.judge import CHECK, Graded, faulted, result, verdict_key
@@ -34,7 +35,7 @@ from autograder.judge.sentences import Fault, size_text
 from autograder.lessons.catalogue import lesson_exercises
 from autograder.sandbox import walls
 from autograder.sandbox.limits import resident_bytes
-from autograder.sandbox.walls import NoWallError, Wall
+from autograder.sandbox.walls import Wall
 
 if TYPE_CHECKING:
     from autograder.judge.own_gpu import OwnGpu
@@ -93,7 +94,7 @@ class Answer:
     fault: Fault | None = None
 
 
-class JudgeError(Exception):
+class JudgeError(Refused):
     """The judge cannot start at all. The text says why."""
 
 
@@ -316,10 +317,7 @@ class Pool:
     trust: bool = False
 
     def __post_init__(self) -> None:
-        try:
-            self.wall = wall = self.wall or walls.choose(self.trust)
-        except NoWallError as error:
-            raise JudgeError(str(error)) from error
+        self.wall = wall = self.wall or walls.choose(self.trust)
         self._workers = [
             Worker(self.limits, self.check, wall, self.engine) for _ in range(max(self.jobs, 1))
         ]

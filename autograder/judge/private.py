@@ -14,9 +14,9 @@ import errno
 import os
 import secrets
 import stat
-import sys
 from pathlib import Path
 
+from autograder import Refused
 from autograder.grading.files import SECRET_BYTES, temporary, write
 from autograder.judge import overlay
 
@@ -65,7 +65,7 @@ unit = "course"
 """
 
 
-class PrivateError(Exception):
+class PrivateError(Refused):
     """A private folder that cannot be used, in a sentence."""
 
 
@@ -81,14 +81,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Makes the folder, and returns 0, or 2 where it cannot be made."""
-    try:
-        folder = default_folder() if args.folder is None else expanded(args.folder)
-        made = make(folder)
-        read(folder)
-    except PrivateError as error:
-        print(error, file=sys.stderr)
-        return 2
+    """Makes the folder, and returns 0."""
+    folder = default_folder() if args.folder is None else expanded(args.folder)
+    made = make(folder)
+    read(folder)
     print(f"{folder / SEED_NAME} {'holds your seed now' if made else 'is there already: kept'}.")
     found = "" if folder == default_folder() else f" with --seed {folder}"
     print(f"`python -m autograder grade` finds it{found}. Keep a copy, and show it to nobody.")

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 import nbformat
 
+from autograder import Refused
 from autograder.grading.files import write
 from autograder.judge import overlay, private
 from autograder.lessons import colab
@@ -409,7 +410,7 @@ def main(args: argparse.Namespace) -> int:
     try:
         overlay.use(private.found(args.private))
         report = build(root, args.lessons, args.force)
-    except (SourceError, BuildError, private.PrivateError, overlay.OverlayError) as error:
+    except Refused as error:
         print(error, file=sys.stderr)
         print("Nothing was built: no notebook has changed.", file=sys.stderr)
         return 1

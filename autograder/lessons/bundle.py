@@ -23,7 +23,6 @@ from autograder.judge import overlay, private
 from autograder.lessons import colab
 from autograder.lessons.build import ROOT, leaked, read_lessons
 from autograder.lessons.build import make as built_notebooks
-from autograder.lessons.percent import SourceError
 from autograder.lessons.release import BuildError, settings
 from autograder.lessons.source import Lesson, regions
 
@@ -96,15 +95,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Makes the bundle, and returns 0, or 2 where it cannot be made."""
-    try:
-        folder = private.found(args.private)
-        seeds = [] if folder is None else [private.read(folder)]
-        overlay.use(folder, args.unit or "")
-        files = make(args.out, seeds, args.address, args.self_contained)
-    except (BuildError, SourceError, private.PrivateError, overlay.OverlayError) as error:
-        print(error, file=sys.stderr)
-        return 2
+    """Makes the bundle, and returns 0."""
+    folder = private.found(args.private)
+    seeds = [] if folder is None else [private.read(folder)]
+    overlay.use(folder, args.unit or "")
+    files = make(args.out, seeds, args.address, args.self_contained)
     if seeds:
         print(f"{args.out} holds {files} files. No solution, hidden case or seed is among them.")
     else:

@@ -12,11 +12,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from autograder import Refused
+
 if TYPE_CHECKING:
     from traitlets.config import Config
 
 
-class BuildError(Exception):
+class BuildError(Refused):
     """A build that cannot go on, in sentences."""
 
 

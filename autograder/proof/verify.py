@@ -25,9 +25,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from autograder import Refused
 from autograder.lessons.notebook_run import NotebookRun, run_notebook
 from autograder.lessons.percent import SourceError
-from autograder.lessons.release import BuildError, settings
+from autograder.lessons.release import settings
 from autograder.lessons.source import Lesson
 from autograder.proof.exploit import read_exploits
 from autograder.proof.processes import processes
@@ -110,7 +111,7 @@ def unreadable(root: Path) -> Iterator[str]:
     for place in (folder, folder / "triton"):
         try:
             read_exploits(place, root)
-        except ValueError as error:
+        except (ValueError, SourceError) as error:
             yield from str(error).split("\n")
 
 
@@ -384,7 +385,7 @@ def main(args: argparse.Namespace) -> int:
             watch=partial(watch, console),
             sample=sample,
         )
-    except (SourceError, BuildError) as error:
+    except Refused as error:
         print(error, file=sys.stderr)
         print("Nothing was checked: the notebooks cannot be built from this.", file=sys.stderr)
         return 1

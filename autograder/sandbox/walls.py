@@ -22,6 +22,7 @@ from functools import cache
 from pathlib import Path
 from typing import IO
 
+from autograder import Refused
 from autograder.sandbox import cgroups, landlock, seccomp
 from autograder.sandbox.finding import Finding
 from autograder.sandbox.limits import TMP_BYTES
@@ -117,7 +118,7 @@ class Wall:
         )
 
 
-class NoWallError(Exception):
+class NoWallError(Refused):
     """A machine that can put nothing around a submission. The text says what to do."""
 
 

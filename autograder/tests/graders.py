@@ -29,10 +29,11 @@ def start(
     """A grader in a process of its own; a steady one can be stopped, and knows what it had done."""
     program = (
         f"{_AS_IN_A_TERMINAL}{_STEADY if steady else ''}"
-        "import argparse, sys\nfrom autograder.grading import grade\n"
+        "import argparse, sys\nfrom autograder.__main__ import status_of\n"
+        "from autograder.grading import grade\n"
         "parser = argparse.ArgumentParser(); grade.add_arguments(parser)\n"
         f"args = parser.parse_args(sys.argv[1:]); args.check = {check!r}\n"
-        "sys.exit(grade.main(args))"
+        "sys.exit(status_of(grade.main, args))"
     )
     return subprocess.Popen(
         [sys.executable, "-c", program, *map(str, words)],

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from autograder import Refused
 from autograder.__main__ import main
-from autograder.grading.demo import MARKER, DemoError, _make_room
+from autograder.grading.demo import MARKER, _make_room
 
 
 @pytest.mark.slow
@@ -29,7 +30,7 @@ def test_the_demo_grades_its_class_and_leaves_a_report(
 
 def test_a_demo_empties_no_folder_but_its_own(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").touch()
-    with pytest.raises(DemoError, match="no demo made"):
+    with pytest.raises(Refused, match="no demo made"):
         _make_room(tmp_path)
     assert (tmp_path / "thesis.tex").exists()
 

@@ -22,6 +22,7 @@ from typing import Any
 import pytest
 
 from autograder import __main__ as command_line
+from autograder.__main__ import status_of
 from autograder.grading import grade, judging, seeds, store, submissions
 from autograder.grading.grades import totals
 from autograder.grading.ledger import Entry as LedgerEntry
@@ -70,7 +71,7 @@ def arguments(*words: object) -> argparse.Namespace:
 
 
 def run(*words: object) -> int:
-    return grade.main(arguments("--jobs", 2, *words))
+    return status_of(grade.main, arguments("--jobs", 2, *words))
 
 
 def rows(out: Path) -> dict[tuple[str, str], dict[str, object]]:
@@ -764,7 +765,7 @@ def test_a_judge_that_cannot_start_says_why(
     put(tmp_path / "in/vega_01_threads.ipynb", solved())
     args = arguments(tmp_path / "in", "--out", tmp_path / "out")
     args.check = "autograder.no_such:check"
-    assert grade.main(args) == grade.CANNOT
+    assert status_of(grade.main, args) == grade.CANNOT
     said = capsys.readouterr().err
     assert "The judge cannot start: ModuleNotFoundError" in said
     assert "Times tried: 3; `python -m autograder doctor` says what it needs." in said
@@ -787,7 +788,8 @@ def test_a_judge_that_is_killed_at_its_start_is_started_again(
 
     monkeypatch.setattr(pool.Worker, "_start", killed_at_once)
     words = tmp_path / "in", "--out", tmp_path / "out", "--jobs", 1
-    assert grade.main(arguments(*words)) == (grade.DONE if killed < 3 else grade.CANNOT)
+    status = status_of(grade.main, arguments(*words))
+    assert status == (grade.DONE if killed < 3 else grade.CANNOT)
     assert len(starts) == 3
     if killed < 3:
         assert outcomes(tmp_path / "out", "vega") == ["PASS"] * len(EXERCISES)

@@ -26,6 +26,7 @@ import numpy as np
 import pytest
 
 import course
+from autograder.__main__ import status_of
 from autograder.grading import grade, seeds
 from autograder.grading.store import Store
 from autograder.grading.submissions import Submission
@@ -586,7 +587,7 @@ def test_without_a_wall_grade_refuses_and_says_how_to_go_on(
     parser = argparse.ArgumentParser()
     grade.add_arguments(parser)
     words = [str(tmp_path), "--out", str(tmp_path / "out")]
-    assert grade.main(parser.parse_args(words)) == grade.CANNOT
+    assert status_of(grade.main, parser.parse_args(words)) == grade.CANNOT
     said = capsys.readouterr().err
     assert "autograder doctor" in said
     assert "--trust" in said
@@ -667,7 +668,7 @@ def test_init_does_not_send_in_a_circle(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], folder: str, words: str
 ) -> None:
     (tmp_path / "file").touch()
-    assert private.main(argparse.Namespace(folder=tmp_path / folder)) == 2
+    assert status_of(private.main, argparse.Namespace(folder=tmp_path / folder)) == 2
     assert re.search(words, capsys.readouterr().err)
 
 
@@ -691,7 +692,8 @@ def test_init_that_was_stopped_goes_on_where_it_is_called_again(
 
 
 def test_init_in_a_home_that_is_not_there_is_said(capsys: pytest.CaptureFixture[str]) -> None:
-    assert private.main(argparse.Namespace(folder=Path("~nobody-of-this-name/mine"))) == 2
+    nowhere = argparse.Namespace(folder=Path("~nobody-of-this-name/mine"))
+    assert status_of(private.main, nowhere) == 2
     assert "there is no such home folder" in capsys.readouterr().err
 
 
