@@ -23,7 +23,7 @@ from typing import IO
 
 from autograder import Refused
 from autograder.grading.folders import DEEPEST, is_hidden, is_notebook
-from autograder.grading.names import clean, slug
+from autograder.grading.names import clean, few, slug
 from autograder.grading.submissions import LARGEST_NOTEBOOK_BYTES
 from autograder.judge.sentences import Fault, size_text
 
@@ -42,7 +42,6 @@ _DEEPEST = DEEPEST + 4
 _LONGEST_NAME_BYTES = 200
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _ENCRYPTED, _UTF8 = 0x1, 0x800
-_NAMED = 5
 
 
 class ArchiveError(Refused):
@@ -180,10 +179,9 @@ def _unsafe(name: str) -> str:
 def _said(unsafe: Mapping[str, str], archive: str) -> tuple[str, ...]:
     if not unsafe:
         return ()
-    named = ", ".join(f"{name!r} {why}" for name, why in list(unsafe.items())[:_NAMED])
-    more = f" and {len(unsafe) - _NAMED} more" if len(unsafe) > _NAMED else ""
+    named = few([f"{name!r} {why}" for name, why in unsafe.items()])
     return (
-        f"{archive} holds what is not unpacked and not graded, for its name: {named}{more}. Where "
+        f"{archive} holds what is not unpacked and not graded, for its name: {named}. Where "
         "one is a student's notebook, take it out under another name, and `grade` it by itself.",
     )
 

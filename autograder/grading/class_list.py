@@ -11,9 +11,6 @@ from autograder.grading.opened import GradebookError, explained, open_gradebook,
 from autograder.judge import overlay
 from course.plain.text import counted
 
-#: Students that a sentence names.
-_NAMED = 5
-
 
 def enter_students(book: Any, names: Iterable[str]) -> None:
     """Who has handed in nothing is in the class all the same."""
@@ -63,5 +60,5 @@ def _late(book: Any, notebooks: Set[str]) -> Iterator[str]:
         listed = [f"{student} {lesson} {cost:g}" for student, lesson, cost in sorted(taken)]
         yield (
             f"Late, and points taken for it in the gradebook: {counted(len(taken), 'notebook')} "
-            f"({few(listed, _NAMED)})."
+            f"({few(listed)})."
         )

@@ -49,8 +49,6 @@ from course.plain.text import counted
 #: Said of a folder that need not be a student's.
 _EMPTY = "no_notebook"
 _NOTHING = (_EMPTY, "link")
-#: Files that a sentence names.
-_NAMED = 5
 SUBMITTED = "submitted"
 #: In the place of a folder that holds one of these it is taken: nbgrader's, and its exchange's.
 _CLASS_FOLDERS = (SUBMITTED, "inbound")
@@ -100,7 +98,7 @@ def find(
             found.problems.append(f"{path} does not exist. Check the path, then grade again.")
         elif path is not root and (others := beside(path)):
             found.problems.append(
-                f"{root} holds a folder `{path.name}` beside {few(others, _NAMED)}. Is it the "
+                f"{root} holds a folder `{path.name}` beside {few(others)}. Is it the "
                 "class's, or a student's of that name? Nothing here is graded: grade "
                 f"{path}, or rename it."
             )
@@ -218,7 +216,7 @@ def _zips(root: Path, given: Path) -> str:
         return ""
     place = given if root == given else root
     packed = "" if root == given else f" Unpack it, and name them: a zip in {given.name} stays one."
-    named = f"{counted(len(zips), 'zip')} ({few([clean(name) for name in zips], _NAMED)})"
+    named = f"{counted(len(zips), 'zip')} ({few([clean(name) for name in zips])})"
     how = f" `python -m autograder grade {place}/*{ZIP}` takes each." if root == given else packed
     return f" It holds {named}, and no zip inside of what is named is opened.{how}"
 
@@ -297,7 +295,7 @@ def _of_form(root: Path, form: Form, stem: str | None, problems: list[str]) -> I
     if strays:
         problems.append(
             f"{root} is read as what {form.name} gave, which does not say whose these are: "
-            f"{few(strays, _NAMED)}. They are not graded. Where one is a student's, `grade` it by "
+            f"{few(strays)}. They are not graded. Where one is a student's, `grade` it by "
             "itself with --student NAME."
         )
     students = set()
@@ -391,7 +389,7 @@ def _must_be_one_students(root: Path) -> None:
         return
     raise FormError(
         f"{folder} is alone where a student's folder is expected, and holds folders with notebooks "
-        f"of one lesson: {few([clean(f.name) for f in own], _NAMED)}. Are these several students? "
+        f"of one lesson: {few([clean(f.name) for f in own])}. Are these several students? "
         f"Then grade that folder: `python -m autograder grade {shlex.quote(str(folder))}`. Where "
         "all are one student's, grade the one that counts: `python -m autograder grade FILE "
         f"--student {shlex.quote(name)}`. Nothing in it is graded."

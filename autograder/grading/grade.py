@@ -39,7 +39,7 @@ from autograder.grading.judging import (
     without_gpu,
 )
 from autograder.grading.lms import latest
-from autograder.grading.names import clean, few
+from autograder.grading.names import FEW, clean, few
 from autograder.grading.opened import require_gradebook
 from autograder.grading.roster import Roster, class_roster
 from autograder.grading.seeds import UsageError, chosen_folder, chosen_seed, guessable
@@ -64,8 +64,6 @@ DONE, NOT_ALL, CANNOT = 0, 1, 2
 INTERRUPTED = 130
 #: A job's end, a terminal's.
 _STOPS = signal.SIGTERM, signal.SIGHUP
-#: Verdicts that a sentence names.
-_NAMED = 5
 #: Megabytes that a judge needs before it reads a notebook; the most of any amount.
 _LEAST_MB, _MOST = 128, 10**9
 #: Options of which another command for the same class needs the same.
@@ -209,8 +207,7 @@ def main(args: argparse.Namespace) -> int:
         require_gradebook(args.gradebook, writes=not args.dry_run)
     if not any(map(os.path.lexists, args.paths)):
         raise UsageError(
-            f"{few(list(map(str, args.paths)), _NAMED)} does not exist. Check the path, then "
-            "grade again."
+            f"{few(list(map(str, args.paths)))} does not exist. Check the path, then grade again."
         )
     overlay.use(chosen_folder(args.seed), args.unit or "")
     roster = class_roster(args.roster)
@@ -392,13 +389,13 @@ def _held(submissions: Sequence[Submission], options: str) -> Iterator[str]:
     torn = [one.fault.sentence for one in submissions if one.fault and _is_torn(one.fault)]
     if torn:
         yield (
-            f"Held, for a zip does not give them as they were: {few(torn, _NAMED)} Nothing of "
+            f"Held, for a zip does not give them as they were: {few(torn)} Nothing of "
             "these is graded, and a grade from before stays. Download the zip again, and grade "
             "that; where it is the same, ask the students for the notebooks."
         )
     for one in submissions:
         if one.rivals and one.fault is not None:
-            first, *others = (shlex.quote(str(path)) for path in one.rivals[:_NAMED])
+            first, *others = (shlex.quote(str(path)) for path in one.rivals[:FEW])
             lesson = f" --lesson {one.notebook}" if one.stem else ""
             apart = " Two students of one name are told apart by a --roster with the LMS's numbers."
             yield (
@@ -421,7 +418,7 @@ def _without_notebook(rows: Iterable[Graded]) -> list[str]:
     }
     if not whose:
         return []
-    named = few([f"{student} ({message})" for student, message in whose.items()], _NAMED)
+    named = few([f"{student} ({message})" for student, message in whose.items()])
     return [f"Handed in what cannot be read as a notebook, and so without points: {named}"]
 
 
@@ -439,7 +436,7 @@ def _without_cells(rows: Iterable[Graded]) -> list[str]:
         return []
     return [
         "Handed in with no cell of the lesson's exercises, and so without points; an editor may "
-        f"have lost what names the cells, so look into them: {few(named, _NAMED)}"
+        f"have lost what names the cells, so look into them: {few(named)}"
     ]
 
 

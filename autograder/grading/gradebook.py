@@ -28,8 +28,6 @@ from course import exercises
 from course.plain.text import counted
 
 CHECK_SUFFIX = "_check"
-#: Cells that a sentence names.
-_NAMED = 5
 
 
 def score(points: float, max_score: float) -> float:
@@ -131,7 +129,7 @@ def _written(
             lesson = [row for row in whole if row.exercise]
             if not lesson:
                 known = f" ({notebook})" if notebook else ""
-                names = few([f"{row.student}{known}" for row in whole], _NAMED)
+                names = few([f"{row.student}{known}" for row in whole])
                 yield f"Of no lesson, and so without a score in the gradebook: {names}."
                 continue
             yield from _lesson(book, notebook, lesson, fresh, enters(url, notebook))
@@ -182,7 +180,7 @@ def other_points(
     if others:
         yield (
             f"In the gradebook cells of {notebook} are worth something else than [points] and the "
-            f"lesson say, and no score is above its cell's: {few(others, _NAMED)}. Run "
+            f"lesson say, and no score is above its cell's: {few(others)}. Run "
             f"`python -m autograder build` (--private DIR: your folder) and {makes}, then this "
             "again: marks stay."
         )

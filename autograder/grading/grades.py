@@ -39,7 +39,6 @@ from autograder.judge.sentences import HELD, JUDGED_AGAIN
 from autograder.lessons.catalogue import lesson_in, lesson_name
 from course.plain.text import counted
 
-_NAMED = 5
 #: By kind of `autograder.grading.roster.COLUMNS`, what each LMS calls it.
 _CANVAS = {"id": "ID", "number": "SIS User ID", "login": "SIS Login ID", "section": "Section"}
 _MOODLE = {"email": "Email address", "number": "ID number", "login": "Username"}
@@ -226,9 +225,7 @@ def _with_marks(points: Points, url: str) -> Points:
     found = marked(url, judged)
     strange = [" ".join(whose) for whose in judged if whose not in found]
     if strange:
-        raise Refused(
-            f"The gradebook {url} lacks {few(strange, _NAMED)}: `grade --gradebook` enters them."
-        )
+        raise Refused(f"The gradebook {url} lacks {few(strange)}: `grade --gradebook` enters them.")
     by_student = {
         student: {
             lesson: one if one.points is None else _marked(one, found[student, lesson])
@@ -300,7 +297,7 @@ def _canvas_most(points: Points, roster: Roster, lesson: str) -> float:
 def _canvas_notes(points: Points, roster: Roster) -> list[str]:
     """Sentences on lessons that several of Canvas's assignments name, or that are worth else."""
     several = [
-        f"{lesson} is what {len(names)} of Canvas's assignments name ({few(names, _NAMED)}): a new "
+        f"{lesson} is what {len(names)} of Canvas's assignments name ({few(names)}): a new "
         "one is made. Where one of these is meant, rename the others, and export again."
         for lesson in points.worth
         if len(names := _assignments(lesson, roster.header)) > 1
@@ -378,22 +375,22 @@ def _left_out(points: Points, roster: Roster | None) -> list[str]:
     said = []
     if open_ones:
         said.append(
-            f"No grade, since it is held or not all of it is judged: {few(open_ones, _NAMED)}. "
+            f"No grade, since it is held or not all of it is judged: {few(open_ones)}. "
             "`grade` again says which, and why."
         )
     if waiting:
         said.append(
             "No grade, since a written answer has no mark yet, or one to be looked at again after "
-            f"a regrade: {few(waiting, _NAMED)}. The formgrader, Manual Grading, lists what waits."
+            f"a regrade: {few(waiting)}. The formgrader, Manual Grading, lists what waits."
         )
     if differing:
         said.append(
             "No grade, since exercises are worth other points in it than for most of the class: "
-            f"{few(differing, _NAMED)}. Settings changed between: `grade` all of that lesson again."
+            f"{few(differing)}. Settings changed between: `grade` all of that lesson again."
         )
     if others:
         said.append(
-            f"Not on the roster, and so not in the file: {few(others, _NAMED)}. Where they are on "
+            f"Not on the roster, and so not in the file: {few(others)}. Where they are on "
             "it under another name, `grade` them with the same --roster, in a new --out."
         )
     return [plain(sentence) for sentence in said]

@@ -50,7 +50,6 @@ _CLASSROOM = "-submissions"
 _GRADESCOPE = re.compile(r"submission_\d+")
 #: Gradescope's file has some six levels.
 _DEEPEST = 30
-_NAMED = 5
 
 
 class FormError(Refused):
@@ -89,7 +88,7 @@ def form_of(folder: Path, names: Sequence[str], of_an_lms: bool = True) -> Form 
         if not of_an_lms:
             return Form("Gradescope", lambda _: [])
         raise FormError(
-            f"{folder} holds Gradescope's folders ({few(names, _NAMED)}) and no {METADATA}, which "
+            f"{folder} holds Gradescope's folders ({few(names)}) and no {METADATA}, which "
             "says whose each is: nobody is graded. Take Export Submissions' zip as it is."
         )
     classroom = _classroom(folder.name)
@@ -272,5 +271,5 @@ def latest(submissions: Iterable[Submission]) -> tuple[list[Submission], list[st
         kept += own
         if len(own) < len(claim):
             again.append(f"{claim[0].student} ({claim[0].notebook})")
-    said = f"Handed in more than once, the last one counts: {few(again, _NAMED)}."
+    said = f"Handed in more than once, the last one counts: {few(again)}."
     return kept, [said] if again else []

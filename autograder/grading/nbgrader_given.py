@@ -30,7 +30,6 @@ from autograder.grading.submissions import Submission
 from autograder.grading.timestamps import UnknownZoneError, moment, told, zone_of
 from autograder.judge.judge import Graded
 
-_NAMED = 5
 #: How a traceback names its error, and SQLAlchemy in a line of its own the database's; it puts its
 #: statement and a link behind that.
 _NAMES_ERROR = re.compile(r"[\w.]+: |\(\w+\.\w+\) ")
@@ -148,7 +147,7 @@ def write_notebooks(
     said = []
     if unnamed:
         said.append(
-            f"No folder can have the name of {few(unnamed, _NAMED)}: the points are in the "
+            f"No folder can have the name of {few(unnamed)}: the points are in the "
             "gradebook, and no autograded notebook is made."
         )
     if work:

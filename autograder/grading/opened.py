@@ -18,8 +18,6 @@ from autograder.grading.database import INSTALL, NO_ADDRESS, said_by
 from autograder.grading.names import clean, few
 from autograder.lessons.catalogue import stem_of_notebook
 
-#: Tables, columns, assignments that a sentence names.
-_NAMED = 5
 #: What to do next, by SQLite's code.
 _STEPS = {
     sqlite3.SQLITE_BUSY: " Another program is at work in it: wait for it, then the same again.",
@@ -78,7 +76,7 @@ def require_gradebook(url: str, lesson: str = "LESSON", writes: bool = False) ->
             if moved := [name for name in there if name.startswith(f"{path.name}.moved")]:
                 raise GradebookError(
                     f"There is no gradebook {database} any more: it was taken to another address, "
-                    f"and {few(moved, _NAMED)} is what it was before. Name the new address: "
+                    f"and {few(moved)} is what it was before. Name the new address: "
                     "--gradebook, and c.CourseDirectory.db_url in nbgrader_config.py."
                 )
             raise GradebookError(f"There is no gradebook {database}. {_makes(url, lesson)}")
@@ -152,7 +150,7 @@ def _must_be_nothing_else(shown: str, tables: list[str]) -> None:
     if others:
         raise GradebookError(
             f"{shown} is a database of something else: expected nbgrader's tables, got "
-            f"{few(others, _NAMED)}. Nothing is written to it."
+            f"{few(others)}. Nothing is written to it."
         )
 
 
@@ -170,7 +168,7 @@ def _must_be_of_now(shown: str, there: Any, url: str) -> None:
         lacking += [f"{table.name}.{c.name}" for c in table.columns if c.name not in columns]
     if lacking:
         raise GradebookError(
-            f"{shown} is of an older version of nbgrader: it lacks {few(lacking, _NAMED)}. "
+            f"{shown} is of an older version of nbgrader: it lacks {few(lacking)}. "
             f"`nbgrader db upgrade --db {_quoted(url)}` brings it up (a copy of a file it makes "
             "itself), then the same command again; where that changes nothing, put your copy of it "
             "back. Nothing is written to it."
@@ -186,7 +184,7 @@ def _must_be_ours(shown: str, engine: Any) -> None:
     if found and not any(notebook and stem_of_notebook(notebook) for _, notebook in found):
         names = sorted({clean(name) for name, _ in found})
         raise GradebookError(
-            f"{shown} is another course's gradebook: it has {few(names, _NAMED)}, and no lesson of "
+            f"{shown} is another course's gradebook: it has {few(names)}, and no lesson of "
             "this course. Nothing is written to it. `make build` enters this course's lessons in "
             "the gradebook that nbgrader_config.py names: gradebook.db, unless you changed that."
         )
