@@ -44,10 +44,6 @@ _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _ENCRYPTED, _UTF8 = 0x1, 0x800
 
 
-class ArchiveError(Refused):
-    """A zip that is not unpacked at all, in a sentence."""
-
-
 @dataclass(frozen=True)
 class Unpacked:
     """The folder that a zip became.
@@ -71,7 +67,7 @@ def unpack(archive: Path, into: Path) -> Unpacked:
     """Unpacks a zip below `into`, in a folder that its bytes and its name name: once.
 
     Raises:
-        ArchiveError: where it is no zip, or goes beyond a bound.
+        Refused: where it is no zip, or goes beyond a bound.
         OSError: where it cannot be read, or its content not be written.
     """
     with archive.open("rb") as file:
@@ -81,12 +77,12 @@ def unpack(archive: Path, into: Path) -> Unpacked:
             with zipfile.ZipFile(_BoundedReads(file)) as packed:
                 return _unpacked(packed, folder, clean(archive.name))
         except UnicodeDecodeError as error:
-            raise ArchiveError(
+            raise Refused(
                 f"{archive} holds a name that is not the UTF-8 it says it is. Nothing in it is "
                 "graded. Download it again, or unpack it and grade the folder."
             ) from error
         except (zipfile.BadZipFile, NotImplementedError, ValueError, OverflowError) as error:
-            raise ArchiveError(
+            raise Refused(
                 f"{archive} is no zip that can be read: {clean(str(error), 120)}. Nothing in it is "
                 "graded. Download it again."
             ) from error
@@ -122,7 +118,7 @@ class _BoundedReads:
 def _unpacked(packed: zipfile.ZipFile, folder: Path, archive: str) -> Unpacked:
     members = packed.infolist()
     if len(members) > MOST_MEMBERS:
-        raise ArchiveError(
+        raise Refused(
             f"{archive} holds {len(members)} files and folders, and the most is {MOST_MEMBERS}. "
             "Nothing in it is graded."
         )
@@ -138,7 +134,7 @@ def _unpacked(packed: zipfile.ZipFile, folder: Path, archive: str) -> Unpacked:
             wanted.append(_Member(PurePosixPath(name), member, name.endswith("/")))
     total = sum(member.info.file_size for member in wanted if member.is_kept)
     if total > LARGEST_UNPACKED_BYTES:
-        raise ArchiveError(
+        raise Refused(
             f"{archive} holds notebooks of {size_text(total)} together, and the most is "
             f"{size_text(LARGEST_UNPACKED_BYTES)}. Nothing in it is graded: is it a bomb?"
         )

@@ -29,7 +29,7 @@ from autograder.grading.anonymous import pseudonyms
 from autograder.grading.grade import add_from
 from autograder.grading.gradebook import Marked, marked
 from autograder.grading.names import few
-from autograder.grading.roster import Roster, RosterError, read_roster
+from autograder.grading.roster import Roster, read_roster
 from autograder.grading.seeds import chosen_folder
 from autograder.grading.store import store_of
 from autograder.grading.worksheet import Columns, fill, read_worksheet
@@ -167,7 +167,7 @@ def _filled(
             "--lesson NAME says which."
         )
     sheet = read_worksheet(args.fill)
-    with contextlib.suppress(RosterError):  # where it is not in English
+    with contextlib.suppress(Refused):  # where it is not in English
         roster = roster or read_roster(args.fill)
     columns = Columns.of(sheet, args.grade_column, args.feedback_column)
     lessons = {s: own[lesson] for s, own in points.by_student.items() if lesson in own}
