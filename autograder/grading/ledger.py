@@ -234,17 +234,12 @@ class Ledger:
 
     def works(self) -> list[tuple[str, str, str]]:
         """Every (student, notebook, exercise) that has a verdict, or had one."""
-
-        def work(_: bool) -> list[tuple[str, str, str]]:
-            with self._reading.begin() as connection:
-                return [(*row,) for row in connection.execute(sql.select(*_WHOSE).distinct())]
-
-        return self._database.during(work)
+        return [(*row,) for row in self._read(sql.select(*_WHOSE).distinct())]
 
     def count(self, student: str) -> int:
         """How many rows there are of a student."""
         query = sql.select(sql.func.count()).where(_VERDICTS.c.student == student)
-        return int(self._read(query)[0])
+        return int(self._read(query)[0][0])
 
     def forget(self, student: str) -> int:
         """Removes every verdict of a student and leaves a line without the name; their number.
@@ -305,20 +300,14 @@ class Ledger:
         """By notebook and exercise, how many different submissions have had a verdict on it."""
         each = sql.select(*_WHOSE, _VERDICTS.c.submission).distinct().subquery()
         place = each.c.notebook, each.c.exercise
-        query = sql.select(*place, sql.func.count()).group_by(*place)
-
-        def work(_: bool) -> dict[tuple[str, str], int]:
-            with self._reading.begin() as connection:
-                found = connection.execute(query).all()
-            return {(notebook, exercise): count for notebook, exercise, count in found}
-
-        return self._database.during(work)
+        found = self._read(sql.select(*place, sql.func.count()).group_by(*place))
+        return {(notebook, exercise): count for notebook, exercise, count in found}
 
     def panel_characters(self) -> int:
         """What the panels of all verdicts that hold have together."""
         lengths = sql.func.sum(sql.func.length(_VERDICTS.c.panel))
         query = sql.select(lengths).where(_VERDICTS.c.id.in_(_newest({})))
-        return int(self._read(query)[0] or 0)
+        return int(self._read(query)[0][0] or 0)
 
     def history(self, student: str, exercise: str) -> list[Entry]:
         """Every verdict on a student's exercise, the earliest first."""
@@ -329,15 +318,14 @@ class Ledger:
 
     def students(self) -> list[str]:
         """Whoever has a verdict, or had one."""
-        query = sql.select(_VERDICTS.c.student).distinct()
-        return list(self._read(query))
+        return [name for (name,) in self._read(sql.select(_VERDICTS.c.student).distinct())]
 
     def _read(self, query: sql.Select[Any]) -> Sequence[Any]:
-        """Its first column, whole."""
+        """Its rows, at once."""
 
         def work(_: bool) -> Sequence[Any]:
             with self._reading.begin() as connection:
-                return connection.execute(query).scalars().all()
+                return connection.execute(query).all()
 
         return self._database.during(work)
 
