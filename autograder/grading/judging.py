@@ -222,7 +222,7 @@ def summarise(store: Store, shown_seed: str) -> list[Graded]:
 
     with store.summarising():
         known = Class(store)
-        rows = [row.graded for row in known.rows]
+        rows = known.rows
         store.write(SUMMARY, as_json(rows))
         store.write("verdicts.jsonl", as_json_lines(rows))
         store.write("verdicts.csv", as_csv(rows))
