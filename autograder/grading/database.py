@@ -34,8 +34,6 @@ _PATIENCE_SECONDS = 60
 _SERVER_SECONDS = 300.0
 #: What a run leaves at its end: a folder with it has had a ledger.
 SUMMARY = "verdicts.json"
-#: Of an earlier version: verdicts as a file each, to be read in.
-FILES = "verdicts"
 _LOOK_SECONDS = 0.05
 _RETRY_SECONDS = 0.5
 #: A server that was started knows of no run. A run is heard of at each verdict: an exercise's
@@ -122,7 +120,7 @@ def has_ledger(folder: Path) -> bool:
 
 def must_not_begin(folder: Path) -> str:
     """Why an empty ledger is none for this folder, in a sentence; "" where it may begin."""
-    if not (folder / SUMMARY).exists() or (folder / FILES).is_dir():
+    if not (folder / SUMMARY).exists():
         return ""
     return (
         f"{folder} has verdicts ({SUMMARY}), and its ledger is gone: there is none in {NAME}. Put "

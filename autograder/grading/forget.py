@@ -18,10 +18,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from autograder.grading.collect import find
-from autograder.grading.database import FILES, NAME, SUMMARY
+from autograder.grading.database import NAME, SUMMARY
 from autograder.grading.grade import NOTES, UNPACKED, add_from
 from autograder.grading.judging import summarise
-from autograder.grading.names import clean, few, look_alike, slug
+from autograder.grading.names import clean, few, look_alike
 from autograder.grading.opened import explained, open_gradebook, require_gradebook
 from autograder.grading.report_pages import ANONYMOUS, SIMILAR
 from autograder.grading.report_pages import FOLDER as PAGES
@@ -129,7 +129,6 @@ def _kept(student: str, store: Store, args: argparse.Namespace, roster: Roster |
     for place in _BY_STUDENT:
         root = args.course_dir / place
         kept.folders += [one for one in _folders(root) if _is(one.name, student, roster)]
-    kept.folders += [p for p in (store.out / FILES / slug(student),) if p.is_dir()]
     unpacked = _unpacked(store.out / UNPACKED)
     theirs = [path for path in unpacked if _holds(path, student, roster)]
     kept.folders += theirs

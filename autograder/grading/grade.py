@@ -213,7 +213,6 @@ def main(args: argparse.Namespace) -> int:
     roster = class_roster(args.roster)
     asked = Asked(_stem(args.lesson), args.student or "", roster, _options(args))
     store = _store(args)
-    run.notes += store.notes
     seed = chosen_seed(args.seed, store)
     run.notes += guessable(seed)
     limits = Limits(args.time_limit, int(args.memory_limit * 2**20))

@@ -156,44 +156,18 @@ class Ledger:
 
     def append(self, graded: Graded, course: str, lesson: str) -> None:
         """Adds a verdict: after this returns, no crash loses it."""
-        when = _now()
+        when, verdict = _now(), _written(graded)
+        place = _is(graded.student, graded.notebook, graded.exercise)
+        same = _VERDICTS.c.verdict == verdict, _VERDICTS.c.time == when
+        query = sql.select(_VERDICTS.c.id).where(*place, *same)
 
         def work(again: bool) -> None:
             with self._engine.begin() as connection:
-                self._append(connection, graded, course, lesson, when, again)
+                if again and connection.execute(query).first():
+                    return  # only the answer to the commit was lost
+                self._insert(connection, graded, verdict, when, course, lesson, graded.content)
 
         self._database.during(work)
-
-    def append_all(self, rows: Iterable[tuple[Graded, str]]) -> int:
-        """Adds verdicts of another time and of unknown versions, all or none; gives their number.
-
-        Nothing is added where the ledger already holds a verdict.
-        """
-        with self._engine.begin() as connection:
-            if connection.execute(sql.select(_VERDICTS.c.id).limit(1)).first() is not None:
-                return 0
-            count = 0
-            for graded, when in rows:
-                self._append(connection, graded, "", "", when)
-                count += 1
-            return count
-
-    def _append(
-        self,
-        connection: sql.Connection,
-        graded: Graded,
-        course: str,
-        lesson: str,
-        when: str,
-        again: bool = False,
-    ) -> None:
-        verdict = json.dumps({name: getattr(graded, name) for name in _SHORT_FIELDS})
-        if again:  # it may be there: only the answer to the commit was lost
-            place = _is(graded.student, graded.notebook, graded.exercise)
-            same = _VERDICTS.c.verdict == verdict, _VERDICTS.c.time == when
-            if connection.execute(sql.select(_VERDICTS.c.id).where(*place, *same)).first():
-                return
-        self._insert(connection, graded, verdict, when, course, lesson, graded.content)
 
     def _insert(
         self,
@@ -454,6 +428,11 @@ def _newest(whose: Mapping[str, str]) -> Any:
     these = [_VERDICTS.c[name] == value for name, value in whose.items()]
     newest = sql.select(sql.func.max(_VERDICTS.c.id)).where(*these).group_by(*_WHOSE)
     return newest.scalar_subquery()
+
+
+def _written(graded: Graded) -> str:
+    """What a row holds of a verdict, beside its panel and its text."""
+    return json.dumps({name: getattr(graded, name) for name in _SHORT_FIELDS})
 
 
 def _graded(row: Mapping[Any, Any]) -> Graded | None:

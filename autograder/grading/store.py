@@ -18,14 +18,12 @@ import os
 import sqlite3
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import fields
-from datetime import UTC, datetime
 from pathlib import Path
 
 from sqlalchemy.exc import SQLAlchemyError
 
 from autograder.grading import spreadsheet
-from autograder.grading.database import FILES, NAME, SUMMARY, URL_FILE, StoreError, said_by
+from autograder.grading.database import NAME, SUMMARY, URL_FILE, StoreError, said_by
 from autograder.grading.files import secret, temporary, write
 from autograder.grading.ledger import Entry, Ledger
 from autograder.grading.submissions import Submission
@@ -35,7 +33,6 @@ from autograder.judge.judge import Graded
 from autograder.judge.sentences import JUDGED_AGAIN
 from autograder.lessons.catalogue import lesson_exercises, stem_of_notebook
 
-_NAMES = {field.name for field in fields(Graded)}
 _ROW_NAMES = list(Graded("", "", "", "", 0, 0).row())
 _LINE = "\n"
 #: Between looks at whether another run has written the reports.
@@ -58,42 +55,23 @@ def store_of(folder: Path) -> Store:
 
 
 def is_graded(folder: Path) -> bool:
-    """Whether a run of this version or of an earlier one has left verdicts there."""
-    return any((folder / name).exists() for name in (NAME, URL_FILE, SUMMARY, FILES))
+    """Whether a run has left verdicts there."""
+    return any((folder / name).exists() for name in (NAME, URL_FILE, SUMMARY))
 
 
 class Store:
-    """The verdicts below one folder. Several runs may write to it side by side.
-
-    Attributes:
-        notes: sentences on what was done to the folder when it was opened.
-    """
+    """The verdicts below one folder. Several runs may write to it side by side."""
 
     def __init__(self, out: Path, ledger: str | None = None) -> None:
         """Opens the folder, and makes it; `ledger` is a server's URL, where that is to hold it."""
         self.out = out
         self._on_server = bool(ledger) or (out / URL_FILE).exists()
-        self.notes: list[str] = []
         with self.explained():
             out.mkdir(parents=True, exist_ok=True)
             with temporary(out / "probe") as (handle, name):
                 os.write(handle, b"?")
                 name.unlink()
             self.ledger = Ledger(out, ledger)
-            self._read_in()
-
-    def _read_in(self) -> None:
-        """Enters the verdicts that an earlier version kept as a file each: once, whole."""
-        files = self.out / FILES
-        if not files.is_dir():
-            return
-        found = ((_read(path), path) for path in sorted(files.glob("*/*/*.json")))
-        count = self.ledger.append_all((g, _written_at(path)) for g, path in found if g is not None)
-        if count:
-            self.notes.append(
-                f"{count} verdicts that an earlier version kept as files in {files} are read into "
-                f"{self.ledger.name}. They are kept there from here on, and the files not read."
-            )
 
     @contextlib.contextmanager
     def explained(self) -> Iterator[None]:
@@ -293,22 +271,9 @@ def _is_locked(handle: int) -> bool:
     return False
 
 
-def _written_at(path: Path) -> str:
-    """When a file was written, as the ledger tells times."""
-    return datetime.fromtimestamp(path.stat().st_mtime, UTC).isoformat(timespec="seconds")
-
-
 def _sqlites_code(error: OSError | SQLAlchemyError) -> int:
     """What SQLite calls it; 0 where it is another's."""
     return getattr(getattr(error, "orig", None), "sqlite_errorcode", 0) & 0xFF
-
-
-def _read(path: Path) -> Graded | None:
-    try:
-        content = json.loads(path.read_bytes())
-        return Graded(**{name: content[name] for name in _NAMES & content.keys()})
-    except (OSError, ValueError, AttributeError, TypeError):
-        return None  # none, or none that this version wrote: judged again
 
 
 def ordered(rows: Iterable[Graded]) -> list[Graded]:

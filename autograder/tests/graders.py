@@ -2,9 +2,12 @@
 
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 from autograder.grading import grade
+from autograder.grading.ledger import Ledger, _written
+from autograder.judge.judge import Graded
 from autograder.lessons.catalogue import ROOT
 from autograder.tests import fakes
 from autograder.tests.notebooks import EXERCISES, put, solved
@@ -21,6 +24,13 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 judge.course_version = lambda: 'steady'
 judge.lesson_version = lambda stem: 'steady'
 """
+
+
+def enter(ledger: Ledger, rows: Iterable[Graded]) -> None:
+    """Many verdicts at once."""
+    with ledger._engine.begin() as connection:
+        for graded in rows:
+            ledger._insert(connection, graded, _written(graded), "now")
 
 
 def start(

@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, closing
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -75,40 +75,6 @@ def test_what_is_withdrawn_stays_in_the_history(tmp_path: Path) -> None:
     assert [entry.graded and entry.graded.notebook for entry in told] == ["homework", "other", None]
     kept.forget_unnamed("vega", but=["other"])
     assert len(Ledger(tmp_path).history("vega", "")) == 3
-
-
-def old_folder(out: Path, *rows: Graded) -> None:
-    """Verdicts as an earlier version kept them."""
-    for number, row in enumerate(rows):
-        content = asdict(row)
-        for later in ("late", "handed_in", "content"):
-            del content[later]
-        put(out / f"verdicts/{row.student}/{LESSON}/{number}.json", json.dumps(content).encode())
-
-
-def test_a_folder_of_files_is_read_in_once_and_said(tmp_path: Path) -> None:
-    old_folder(tmp_path, BASE, replace(BASE, exercise=SECOND))
-    put(tmp_path / "verdicts/vega/01_threads/9.json", b"{half")
-    kept = Store(tmp_path)
-    [note] = kept.notes
-    assert note.startswith("2 verdicts that an earlier version kept as files")
-    assert {row.exercise for row in kept.all()} == {FIRST, SECOND}
-    kept.keep(replace(BASE, outcome="PASS"))
-    again = Store(tmp_path)
-    assert again.notes == []
-    assert len(Ledger(tmp_path).history("vega", FIRST)) == 2
-
-
-def test_a_folder_of_files_is_read_in_whole_or_not_at_all(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    old_folder(tmp_path, BASE, replace(BASE, exercise=SECOND))
-    whole = Ledger._append
-    monkeypatch.setattr(Ledger, "_append", lambda *a: exec("raise OSError(28, 'full')"))
-    with pytest.raises(StoreError, match="full"):
-        Store(tmp_path)
-    monkeypatch.setattr(Ledger, "_append", whole)
-    assert len(Store(tmp_path).all()) == 2
 
 
 def later(ledger: bytes) -> bytes:

@@ -159,7 +159,7 @@ def test_a_notebook_is_one_runs_as_long_as_that_lives(
 
 def test_a_commit_whose_answer_is_lost_is_not_made_twice(server: Server, tmp_path: Path) -> None:
     ledger = Ledger(tmp_path, server.url)
-    before = ledger._append
+    before = ledger._insert
     broken = []
 
     def made_and_lost(*words: object) -> None:
@@ -171,7 +171,7 @@ def test_a_commit_whose_answer_is_lost_is_not_made_twice(server: Server, tmp_pat
             connection.commit()
             raise DBAPIError("COMMIT", None, Exception("gone"), connection_invalidated=True)
 
-    ledger._append = made_and_lost  # type: ignore[method-assign]
+    ledger._insert = made_and_lost  # type: ignore[method-assign]
     ledger.append(BASE, "", "")
     assert broken
     assert rows_of(server) == [("vega", FIRST)]
