@@ -45,11 +45,11 @@ from autograder.grading.roster import Roster, class_roster
 from autograder.grading.seeds import UsageError, chosen_folder, chosen_seed, guessable
 from autograder.grading.store import Store, is_graded
 from autograder.grading.submissions import Submission
-from autograder.judge import overlay
+from autograder.judge import overlay, private
 from autograder.judge.judge import CHECK, Graded, seed_id
 from autograder.judge.pool import Judges, Limits, Pool
 from autograder.judge.sentences import HELD, JUDGED_AGAIN, UNREADABLE, WITHOUT_CELL, Fault
-from autograder.lessons.catalogue import lesson_name, stem_of_notebook
+from autograder.lessons.catalogue import named_stem
 from course.plain.text import counted
 
 if TYPE_CHECKING:
@@ -105,11 +105,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "the seed itself; without it the folder that `init` makes by default, or else the first "
         "run makes DIR/.seed",
     )
-    parser.add_argument(
-        "--unit",
-        choices=tuple(overlay.UNITS),
-        help="what counts: course (all), two-week (the core); default: your settings.toml, or all",
-    )
+    private.add_unit(parser)
     parser.add_argument(
         "--jobs",
         type=_count,
@@ -211,7 +207,8 @@ def main(args: argparse.Namespace) -> int:
         )
     overlay.use(chosen_folder(args.seed), args.unit or "")
     roster = class_roster(args.roster)
-    asked = Asked(_stem(args.lesson), args.student or "", roster, _options(args))
+    stem = None if args.lesson is None else named_stem(args.lesson)
+    asked = Asked(stem, args.student or "", roster, _options(args))
     store = _store(args)
     seed = chosen_seed(args.seed, store)
     run.notes += guessable(seed)
@@ -315,18 +312,6 @@ class Asked:
     student: str = ""
     roster: Roster | None = None
     options: str = ""
-
-
-def _stem(lesson: str | None) -> str | None:
-    if lesson is None:
-        return None
-    stem = stem_of_notebook(lesson)
-    if stem is None:
-        from course import exercises
-
-        names = ", ".join(lesson_name(stem) for stem in exercises.stems())
-        raise UsageError(f"There is no lesson {lesson!r}. There are: {names}.")
-    return stem
 
 
 def grade(

@@ -20,8 +20,7 @@ from pathlib import Path
 from autograder import Refused
 from autograder.judge import overlay, private
 from autograder.lessons.bundle import pin
-from autograder.lessons.catalogue import ROOT, lesson_name, stem_of_notebook
-from course import exercises
+from autograder.lessons.catalogue import ROOT, lesson_name, named_stem
 from course.plain.text import counted
 
 #: What a verdict's test says of who sees it, and when.
@@ -60,12 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--lesson", required=True, metavar="NAME", help="the assignment's lesson: 01_threads"
     )
-    parser.add_argument(
-        "--private",
-        type=Path,
-        metavar="DIR",
-        help=f"the folder that `init` made; default: {private.default_folder()}",
-    )
+    private.add_private(parser)
     parser.add_argument(
         "--visibility",
         choices=VISIBILITIES,
@@ -84,10 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     """Writes the zip, and returns 0; 2 where it cannot be made."""
     try:
-        stem = stem_of_notebook(args.lesson)
-        if stem is None:
-            names = ", ".join(lesson_name(one) for one in exercises.stems())
-            raise Refused(f"There is no lesson {args.lesson!r}. There are: {names}.")
+        stem = named_stem(args.lesson)
         folder = private.found(args.private)
         if folder is None:
             raise Refused(

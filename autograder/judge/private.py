@@ -138,6 +138,15 @@ def add_private(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_unit(parser: argparse.ArgumentParser) -> None:
+    """The argument of commands for which a part of the course may count."""
+    parser.add_argument(
+        "--unit",
+        choices=tuple(overlay.UNITS),
+        help="what counts: course (all), two-week (the core); default: your settings.toml, or all",
+    )
+
+
 def found(named: Path | None) -> Path | None:
     """The private folder that is named, or else the one that `init` makes by default, if any.
 

@@ -86,11 +86,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="each notebook carries the course, so that on Colab it needs nothing else",
     )
-    parser.add_argument(
-        "--unit",
-        choices=tuple(overlay.UNITS),
-        help="what counts: course (all), two-week (the core); default: your settings.toml, or all",
-    )
+    private.add_unit(parser)
     private.add_private(parser)
 
 
