@@ -11,7 +11,6 @@ Without names the same stands in `anonymous/`, to be given away as a folder.
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
@@ -23,9 +22,9 @@ from autograder.grading.insights import insights
 from autograder.grading.mistakes import Mistakes
 from autograder.grading.names import slug
 from autograder.grading.report import (
-    Cell,
     Filter,
     Overview,
+    Together,
     anchor,
     environment,
     exercise_view,
@@ -50,27 +49,6 @@ ANONYMOUS = "anonymous"
 SIMILAR = "similar.html"
 #: A page's first line ends within it.
 _STAMP_BYTES = 200
-
-
-@dataclass(frozen=True)
-class Lesson:
-    """What one student has in one lesson, panels included."""
-
-    name: str
-    cells: list[Cell]
-    points: float
-    max_points: float
-
-
-@dataclass(frozen=True)
-class Student:
-    """A student's line in the index. `verdicts` are for the filter."""
-
-    name: str
-    place: str
-    points: float
-    possible: float
-    verdicts: str
 
 
 @dataclass
@@ -201,7 +179,7 @@ def _right(rows: Sequence[Graded]) -> str:
 
 def _write_students(
     known: Class, links: Mapping[str, str], templates: Any, choice: Filter
-) -> list[Student]:
+) -> list[Together]:
     """Writes the pages that are not up to date; gives what the index says of each student."""
     template = templates.get_template("report_student.html")
     made_by = _templates_digest()
@@ -214,9 +192,8 @@ def _write_students(
         if _stamp_of(known.store.out / known.place / FOLDER / place) != stamp:
             page = template.render(student=student, lessons=_lessons_of(known.of(student)))
             _put(known, place, f"<!-- {stamp} -->\n{page}")
-        points = math.fsum(row.points for row in own)
-        possible = math.fsum(row.max_points for row in own)
-        told.append(Student(student, f"{FOLDER}/{place}", points, possible, choice.verdicts(own)))
+        place = f"{FOLDER}/{place}"
+        told.append(Together(student, own, place, verdicts=choice.verdicts(own)))
     return told
 
 
@@ -237,14 +214,11 @@ def _stamp_of(page: Path) -> str:
     return first.decode("ascii", "replace").removeprefix("<!-- ").removesuffix(" -->")
 
 
-def _lessons_of(graded: Iterable[Graded]) -> list[Lesson]:
+def _lessons_of(graded: Iterable[Graded]) -> list[Together]:
     lessons = []
     for notebook, group in groupby(graded, key=lambda row: row.notebook):
         own = list(group)
-        cells = [verdict_cell(row) for row in own]
-        points = math.fsum(row.points for row in own)
-        possible = math.fsum(row.max_points for row in own)
-        lessons.append(Lesson(notebook or "No lesson", cells, points, possible))
+        lessons.append(Together(notebook or "No lesson", own, cells=[*map(verdict_cell, own)]))
     return lessons
 
 
