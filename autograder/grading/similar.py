@@ -296,20 +296,15 @@ def ranked(matches: Iterable[Match]) -> list[Match]:
 
 
 @dataclass(frozen=True)
-class Line:
-    """A line of a cell; `number` tells which of the shared statements begins there, 0 none."""
-
-    text: str
-    number: int
-
-
-@dataclass(frozen=True)
 class Side:
-    """One of two answers as the page shows it."""
+    """One of two answers as the page shows it.
+
+    `lines`: (text, which of the shared statements begins there, 0 for none).
+    """
 
     students: str
     verdict: str
-    lines: list[Line]
+    lines: list[tuple[str, int]]
     own: int
 
 
@@ -388,13 +383,13 @@ def _sides(
     return sides
 
 
-def _shown(code: Sequence[str], numbers: Mapping[int, int]) -> Iterator[Line]:
+def _shown(code: Sequence[str], numbers: Mapping[int, int]) -> Iterator[tuple[str, int]]:
     """A cell's lines, those with a shared statement first among very many; the others counted."""
     every = range(1, len(code) + 1)
     kept = set(sorted(every, key=lambda n: n not in numbers)[:MOST_LINES])
     for told, group in groupby(every, kept.__contains__):
         own = list(group)
         if told:
-            yield from (Line(unstacked(code[n - 1][:LONGEST_LINE]), numbers.get(n, 0)) for n in own)
+            yield from ((unstacked(code[n - 1][:LONGEST_LINE]), numbers.get(n, 0)) for n in own)
         else:
-            yield Line(f"… {counted(len(own), 'more line')}", 0)
+            yield f"… {counted(len(own), 'more line')}", 0
