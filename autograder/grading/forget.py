@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from autograder import Refused
 from autograder.grading.collect import find
 from autograder.grading.database import NAME, SUMMARY
 from autograder.grading.grade import NOTES, UNPACKED, add_from
@@ -86,7 +87,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Removes it, and returns 0; 1 where the answer was no, 2 where it could not be."""
+    """Removes it, and returns 0; 1 where the answer was no."""
     student, folder = args.student, args.grades
     try:
         store = store_of(folder)
@@ -113,8 +114,8 @@ def main(args: argparse.Namespace) -> int:
         summarise(store, shown)
     except OSError as error:
         where = error.filename or folder
-        print(f"{where} cannot be removed: {error.strerror}. Then the same again.", file=sys.stderr)
-        return 2
+        said = f"{where} cannot be removed: {error.strerror}. Then the same again."
+        raise Refused(said) from error
     print(f"Removed. The ledger of {folder} has a line that somebody was forgotten, and no name.")
     for sentence in kept.beyond:
         print(f"Out of reach: {sentence}", file=sys.stderr)

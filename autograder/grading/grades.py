@@ -107,7 +107,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Writes the file, and returns 0 (done), 1 (without some grades) or 2 (not written)."""
+    """Writes the file, and returns 0 (done) or 1 (without some grades)."""
     form = f"{args.format}-anonymous" if args.anonymous else args.format
     to = args.to or args.grades / f"grades-{form}.csv"
     try:
@@ -136,8 +136,7 @@ def main(args: argparse.Namespace) -> int:
         text = _FORMATS[args.format](points, roster)
         to.write_bytes(text.encode("utf-8", "backslashreplace"))
     except OSError as error:
-        print(f"Cannot write {to}: {error.strerror}.", file=sys.stderr)
-        return 2
+        raise Refused(f"Cannot write {to}: {error.strerror}.") from error
     students = len(roster.students if roster else points.by_student)
     print(f"{to}: {counted(students, 'student')}, {counted(len(points.worth), 'lesson')}.")
     problems = _left_out(points, roster)

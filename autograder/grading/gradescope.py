@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import shlex
 import stat
-import sys
 import time
 import zipfile
 from collections.abc import Iterator
@@ -76,7 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Writes the zip, and returns 0; 2 where it cannot be made."""
+    """Writes the zip, and returns 0."""
     try:
         stem = named_stem(args.lesson)
         folder = private.found(args.private)
@@ -90,8 +89,7 @@ def main(args: argparse.Namespace) -> int:
         words = ["--lesson", lesson_name(stem), "--visibility", args.visibility]
         count = _write(args.out, folder, [*words, *(["--trust"] if args.trust else [])])
     except OSError as error:
-        print(f"Cannot write {args.out}: {error.strerror}.", file=sys.stderr)
-        return 2
+        raise Refused(f"Cannot write {args.out}: {error.strerror}.") from error
     print(
         f"{args.out} holds {counted(count, 'file')}, your seed among them: upload it under "
         "Configure Autograder, and give it to nobody else."

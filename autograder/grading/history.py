@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import argparse
 import difflib
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from autograder import Refused
 from autograder.grading.anonymous import behind, has_pseudonyms, pseudonyms, without_name
 from autograder.grading.grade import add_from
 from autograder.grading.ledger import Entry
@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Prints the verdicts, the earliest first; 2 where there is none."""
+    """Prints the verdicts, the earliest first, and returns 0."""
     store = store_of(args.grades)
     with store.explained():
         called: Callable[[str], str] | None = None
@@ -58,8 +58,7 @@ def main(args: argparse.Namespace) -> int:
         known = [] if args.anonymous else named
         near = difflib.get_close_matches(look_alike(args.student), known, 3)
         meant = f" Did you mean {', '.join(named[name] for name in near)}?" if near else ""
-        print(plain(f"{args.grades} has no student {args.student}.{meant}"), file=sys.stderr)
-        return 2
+        raise Refused(plain(f"{args.grades} has no student {args.student}.{meant}"))
     if args.anonymous and called:
         found, entries = _without_names(found, called), _without_names(entries, called)
         student = called(student)
@@ -69,8 +68,7 @@ def main(args: argparse.Namespace) -> int:
         near = difflib.get_close_matches(args.exercise, names, 1)
         there = f"There are: {', '.join(names)}." if names else "Leave it away: see what there is."
         meant = f"Did you mean {near[0]}?" if near else there
-        print(plain(f"{student} has no verdict on {args.exercise!r}. {meant}"), file=sys.stderr)
-        return 2
+        raise Refused(plain(f"{student} has no verdict on {args.exercise!r}. {meant}"))
     told = _told(student, args.exercise, entries) if entries else _overview(student, own)
     for line in told:
         print(plain(line))

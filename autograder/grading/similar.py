@@ -10,7 +10,6 @@ at and never a verdict; docs/instructors.md says how to use it. Nothing is execu
 from __future__ import annotations
 
 import argparse
-import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,6 +18,7 @@ from itertools import combinations, groupby
 from pathlib import Path
 from typing import Any
 
+from autograder import Refused
 from autograder.grading.anonymous import pseudonyms, without_texts
 from autograder.grading.children import in_children
 from autograder.grading.database import has_ledger
@@ -113,7 +113,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Writes the page, and returns 0 (done), 1 (without some notebooks) or 2 (not written)."""
+    """Writes the page, and returns 0 (done) or 1 (without some notebooks)."""
     run = Run()
     place = args.out / SIMILAR
     try:
@@ -128,13 +128,11 @@ def main(args: argparse.Namespace) -> int:
             made = page(compared, matches, called, store)
             write(place, [made.encode("utf-8", "replace")])
     except OSError as error:
-        print(f"Cannot write {place}: {error.strerror}.", file=sys.stderr)
-        return 2
+        raise Refused(f"Cannot write {place}: {error.strerror}.") from error
     say_sentences(run, args.out, args.anonymous)
     answers = sum(one.answers for one in compared)
     if not answers:
-        print("There is no answer here to compare.", file=sys.stderr)
-        return 2
+        raise Refused("There is no answer here to compare.")
     tried = counted(sum(one.answers > 0 for one in compared), "exercise")
     print(
         f"{place}: {counted(answers, 'answer')} to {tried}, {counted(len(matches), 'pair')} to "

@@ -394,11 +394,8 @@ def main(args: argparse.Namespace) -> int:
         try:
             args.out.write_text(json.dumps(findings.plain(), indent=1) + "\n", encoding="utf-8")
         except OSError as error:
-            print(
-                f"What was found cannot be written to {args.out}: {error.strerror}.",
-                file=sys.stderr,
-            )
-            return 2
+            said = f"What was found cannot be written to {args.out}: {error.strerror}."
+            raise Refused(said) from error
     failures = len(findings.failures)
     took = f"{time.perf_counter() - started:.0f} s"
     if failures:
