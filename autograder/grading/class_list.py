@@ -6,8 +6,9 @@ import difflib
 from collections.abc import Iterable, Iterator, Set
 from typing import Any
 
+from autograder import Refused
 from autograder.grading.names import few
-from autograder.grading.opened import GradebookError, explained, open_gradebook, require_gradebook
+from autograder.grading.opened import explained, open_gradebook, require_gradebook
 from autograder.judge import overlay
 from course.plain.text import counted
 
@@ -30,7 +31,7 @@ def said_of_class(url: str, notebooks: Set[str], others: Iterable[str]) -> list[
         with explained(url, "read"), open_gradebook(url) as book:
             known = {student.id for student in book.students} | {*others}
             return [*extensions_of_nobody(known), *_late(book, notebooks)]
-    except GradebookError:  # said already, where it was to be written
+    except Refused:  # said already, where it was to be written
         return []
 
 

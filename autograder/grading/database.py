@@ -73,10 +73,6 @@ NO_ADDRESS = ArgumentError, ValueError
 _T = TypeVar("_T")
 
 
-class StoreError(Refused):
-    """A folder of grades or its ledger that cannot be used, in a sentence."""
-
-
 def said_by(error: Exception) -> str:
     """What a database says, on one line."""
     return " ".join(str(getattr(error, "orig", None) or error).split())[:200]
@@ -89,18 +85,18 @@ def database(folder: Path, url: str | None) -> _Sqlite | _Postgresql:
         url: of a server; None is as the folder has it from before.
 
     Raises:
-        StoreError: for another URL, without a driver, or beside a ledger that is there.
+        Refused: for another URL, without a driver, or beside a ledger that is there.
     """
     known = url_of(folder)
     if not url and not known:
         return _Sqlite(folder)
     if known and url and known != url:
-        raise StoreError(
+        raise Refused(
             f"The verdicts of {folder} are in {_shown(known)}, and not in {_shown(url)}. Leave "
             "--ledger away, or grade into another folder."
         )
     if not known and (folder / NAME).exists():
-        raise StoreError(
+        raise Refused(
             f"{folder} has verdicts in {folder / NAME}, and --ledger would begin anew elsewhere. "
             f"`python -m autograder ledger URL --from {folder}` takes them there."
         )
@@ -177,7 +173,7 @@ class _Sqlite:
             cursor.execute("VACUUM")
             cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         except sqlite3.Error as error:  # it wants as much room as the file has
-            raise StoreError(
+            raise Refused(
                 f"What was removed from {self.name} may still stand in free pages of the file: "
                 f"{error}. Make room and end what else has it open, and run the same command again."
             ) from error
@@ -212,7 +208,7 @@ class _Sqlite:
             if name != self.name:
                 again = "Run"
                 self.close()  # what SQLite still has open of it goes to the database
-            raise StoreError(
+            raise Refused(
                 f"{name} was removed or replaced while this grader was at work. Nothing more is "
                 f"entered. {again} the same command again: it judges what is missing there."
             )
@@ -266,7 +262,7 @@ class _Postgresql:
         except NO_ADDRESS:
             address = sql.URL.create("none")
         if address.get_backend_name() != "postgresql" or not address.database:
-            raise StoreError(
+            raise Refused(
                 f"--ledger {url!r}: expected postgresql://USER:PASSWORD@HOST/NAME. Without it the "
                 f"ledger is {NAME} in the folder of the grades."
             )
@@ -276,7 +272,7 @@ class _Postgresql:
         try:
             self.engine = sql.create_engine(address, pool_pre_ping=True, connect_args=_CONNECTION)
         except ModuleNotFoundError as error:
-            raise StoreError(f"A ledger on a server needs {error.name}: {INSTALL}") from error
+            raise Refused(f"A ledger on a server needs {error.name}: {INSTALL}") from error
         event.listen(self.engine, "begin", _one_writer)
         self._sign: sql.Connection | None = None
         self._run = ""

@@ -11,15 +11,10 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
+from autograder import Refused
 from autograder.grading.class_list import enter_students
 from autograder.grading.names import few
-from autograder.grading.opened import (
-    GradebookError,
-    enters,
-    explained,
-    open_gradebook,
-    require_gradebook,
-)
+from autograder.grading.opened import enters, explained, open_gradebook, require_gradebook
 from autograder.grading.submissions import Submission
 from autograder.judge import overlay
 from autograder.judge.judge import Graded
@@ -64,7 +59,7 @@ def write_scores(
                 assignments = {name: _assignment(book, name) for name in names}
             said += write_notebooks(url, listed, submissions, fresh, assignments)
         return said
-    except GradebookError as error:
+    except Refused as error:
         return [f"{error} The verdicts are on disk: the same command writes the scores later."]
 
 
@@ -89,7 +84,7 @@ def marked(url: str, works: Collection[tuple[str, str]]) -> dict[tuple[str, str]
     """What the gradebook holds of (student, notebook): marks given by hand are in it.
 
     Raises:
-        GradebookError: it cannot be read.
+        Refused: it cannot be read.
     """
     from nbgrader.api import MissingEntry
 

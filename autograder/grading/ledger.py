@@ -20,14 +20,8 @@ from typing import Any
 import sqlalchemy as sql
 from sqlalchemy.exc import ProgrammingError
 
-from autograder.grading.database import (
-    StoreError,
-    database,
-    has_ledger,
-    must_not_begin,
-    said_by,
-    whose,
-)
+from autograder import Refused
+from autograder.grading.database import database, has_ledger, must_not_begin, said_by, whose
 from autograder.judge.judge import Graded
 from course.engine.faults import Outcome
 
@@ -110,7 +104,7 @@ class Ledger:
     """The ledger of one folder. Several runs may write to it side by side.
 
     Every method raises SQLAlchemyError where the database cannot be read or written, and
-    StoreError where it is not what it was.
+    Refused where it is not what it was.
     """
 
     def __init__(self, folder: Path, url: str | None = None) -> None:
@@ -120,13 +114,13 @@ class Ledger:
             url: of a server, for a folder whose ledger is to be there.
 
         Raises:
-            StoreError: where it was made by a later version, or is none.
+            Refused: where it was made by a later version, or is none.
         """
         self._run = ""
         #: the last run that had a notebook which was asked for in vain
         self.held_by = ""
         if not url and not has_ledger(folder) and (lost := must_not_begin(folder)):
-            raise StoreError(lost)  # before SQLite makes a file
+            raise Refused(lost)  # before SQLite makes a file
         self._database = database(folder, url)
         self.name = self._database.name
         self._engine = self._database.engine
@@ -134,15 +128,15 @@ class Ledger:
         with self._engine.begin() as connection:
             found = self._database.version(connection)
             if found > VERSION:
-                raise StoreError(
+                raise Refused(
                     f"{self.name} is a ledger of version {found}, and this grader knows "
                     f"{VERSION}. Grade with the version that made it, or into another folder."
                 )
             lost = must_not_begin(folder) if not found else ""
             if lost:
-                raise StoreError(lost)
+                raise Refused(lost)
             if sql.inspect(connection).has_table(_VERDICTS.name) != bool(found):
-                raise StoreError(
+                raise Refused(
                     f"{self.name} is the database of something else, and no ledger. Nothing is "
                     "entered in it: grade into another folder, or move it away."
                 )
@@ -219,13 +213,13 @@ class Ledger:
         """Removes every verdict of a student and leaves a line without the name; their number.
 
         Raises:
-            StoreError: on a server, where the tables are not this role's own.
+            Refused: on a server, where the tables are not this role's own.
         """
         with self._engine.begin() as connection:
             try:
                 self._database.opens(connection, True)
             except ProgrammingError as error:
-                raise StoreError(
+                raise Refused(
                     f"{self.name} lets only the owner of its tables remove a verdict, and says: "
                     f"{said_by(error)}. Run this as that role, from a folder whose ledger is named "
                     "with it: `grade --ledger URL --out ANOTHER`."
@@ -262,13 +256,13 @@ class Ledger:
         """The verdict of this number, without its panel.
 
         Raises:
-            StoreError: where there is none of it, or it was withdrawn.
+            Refused: where there is none of it, or it was withdrawn.
         """
         query = sql.select(*_SHORT_COLUMNS).where(_VERDICTS.c.id == number)
         for entry in self._listed(query):
             if entry.graded is not None:
                 return entry.graded
-        raise StoreError(f"{self.name} has no verdict of the number {number}.")
+        raise Refused(f"{self.name} has no verdict of the number {number}.")
 
     def attempts(self) -> dict[tuple[str, str], int]:
         """By notebook and exercise, how many different submissions have had a verdict on it."""
@@ -346,7 +340,7 @@ class Ledger:
             forgotten: its lines on who was forgotten.
 
         Raises:
-            StoreError: where it holds other verdicts.
+            Refused: where it holds other verdicts.
         """
         with self._engine.begin() as connection:
             mine = connection.execute(sql.select(_VERDICTS).order_by(_VERDICTS.c.id))
@@ -370,8 +364,8 @@ class Ledger:
                 self._database.numbered(connection, _FORGOTTEN.name)
         return came, count
 
-    def _other(self) -> StoreError:
-        return StoreError(
+    def _other(self) -> Refused:
+        return Refused(
             f"{self.name} holds verdicts that are not these, of another course or graded there "
             "since. Nothing is changed in it: take an empty database, one for each class."
         )
@@ -446,7 +440,7 @@ def _graded(row: Mapping[Any, Any]) -> Graded | None:
         Outcome(graded.outcome)  # a later version may have others
         return graded
     except (ValueError, TypeError, AttributeError) as error:
-        raise StoreError(
+        raise Refused(
             f"Row {row['id']} of the ledger holds no verdict that this version knows: another one "
             "has written it, or something else. Grade with that version, or put your copy of the "
             "ledger back."

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import sqlalchemy as sql
 
+from autograder import Refused
 from autograder.grading.move import set_aside
 from autograder.grading.opened import (
-    GradebookError,
     address_of,
     explained,
     open_gradebook,
@@ -48,7 +48,7 @@ def moved(source: str, goal: str) -> str:
     """Copies the gradebook `source` to `goal`, and says what was done.
 
     Raises:
-        GradebookError: where it could not be; both are then as they were.
+        Refused: where it could not be; both are then as they were.
     """
     from nbgrader.api import Base
 
@@ -57,7 +57,7 @@ def moved(source: str, goal: str) -> str:
     require_gradebook(source)
     file = _file(goal)
     if file is not None and not file.absolute().parent.is_dir():
-        raise GradebookError(f"There is no folder {file.absolute().parent} for a gradebook.")
+        raise Refused(f"There is no folder {file.absolute().parent} for a gradebook.")
     new = file is not None and not file.exists()
     if not new:
         require_room(goal)
@@ -71,7 +71,7 @@ def moved(source: str, goal: str) -> str:
             if sql.inspect(reading).has_table(POLICY.name):
                 tables.append(POLICY)
             count = _copied(reading, goal, tables)
-    except GradebookError:
+    except Refused:
         if new and file is not None:
             file.unlink(missing_ok=True)
         raise
@@ -95,7 +95,7 @@ def _copied(reading: sql.Connection, goal: str, tables: list[sql.Table]) -> dict
         for table in tables:
             table.create(writing, checkfirst=True)
         if any(writing.execute(sql.select(table).limit(1)).first() for table in _own(tables)):
-            raise GradebookError(
+            raise Refused(
                 f"{without_password(goal)} holds a gradebook already. Nothing is changed in it: "
                 "name an empty database."
             )

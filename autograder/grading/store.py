@@ -22,8 +22,9 @@ from pathlib import Path
 
 from sqlalchemy.exc import SQLAlchemyError
 
+from autograder import Refused
 from autograder.grading import spreadsheet
-from autograder.grading.database import NAME, SUMMARY, URL_FILE, StoreError, said_by
+from autograder.grading.database import NAME, SUMMARY, URL_FILE, said_by
 from autograder.grading.files import secret, temporary, write
 from autograder.grading.ledger import Entry, Ledger
 from autograder.grading.submissions import Submission
@@ -47,10 +48,10 @@ def store_of(folder: Path) -> Store:
     """The store of a folder that a run has graded into, for what makes none.
 
     Raises:
-        StoreError: there is none, or it cannot be opened.
+        Refused: there is none, or it cannot be opened.
     """
     if not is_graded(folder):
-        raise StoreError(f"There is no ledger in {folder}. --from names the right one.")
+        raise Refused(f"There is no ledger in {folder}. --from names the right one.")
     return Store(folder)
 
 
@@ -75,13 +76,13 @@ class Store:
 
     @contextlib.contextmanager
     def explained(self) -> Iterator[None]:
-        """What goes wrong with files or the database is a StoreError, with what to do next."""
+        """What goes wrong with files or the database is a Refused, with what to do next."""
         try:
             yield
         except (OSError, SQLAlchemyError) as error:
             detail = error.strerror if isinstance(error, OSError) else said_by(error)
             if _sqlites_code(error) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-                raise StoreError(
+                raise Refused(
                     f"{self.out / NAME} is damaged: {detail}. Put your copy of it back. If there "
                     f"is none, move it and {SUMMARY} away: the same command then judges everything "
                     "again, with the same seed to the same verdicts, and only their history is "
@@ -92,12 +93,12 @@ class Store:
                 if getattr(getattr(error, "orig", None), "sqlstate", "") in _NOT_GRANTED:
                     step = "Whoever owns the database makes the ledger, by grading once, and grants"
                     step += " this role what docs/instructors.md lists (On a database server)."
-                raise StoreError(
+                raise Refused(
                     f"The ledger of {self.out} is on a database server, which says: {detail}. "
                     f"What was written before is kept. {step} Then run the same command again."
                 ) from error
             if isinstance(error, PermissionError) and (whose := self._others()):
-                raise StoreError(
+                raise Refused(
                     f"{self.out} belongs to {whose}, and nobody else may read the seed in it. "
                     f"Grade as {whose}, or with an --out of your own."
                 ) from error
@@ -107,7 +108,7 @@ class Store:
                 step += "command again."
             if isinstance(error, OSError) and error.errno in _FORBIDDEN:
                 step = "Take another folder: a copy of this one holds all that it did."
-            raise StoreError(
+            raise Refused(
                 f"Cannot write to {self.out}: {detail}. What was written before is kept. {step}"
             ) from error
 
@@ -128,7 +129,7 @@ class Store:
         with self.explained():
             seed = secret(path)
         if not seed:
-            raise StoreError(
+            raise Refused(
                 f"{path} is empty, and everybody knows the cases of an empty seed. Put your copy "
                 "of it back; without one, remove it: the whole class is then judged again, on "
                 "other cases."

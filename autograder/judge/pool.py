@@ -94,10 +94,6 @@ class Answer:
     fault: Fault | None = None
 
 
-class JudgeError(Refused):
-    """The judge cannot start at all. The text says why."""
-
-
 class Judges(Protocol):
     """Who answers tasks: a `Pool` here, or a cluster's workers."""
 
@@ -259,7 +255,7 @@ class Worker:
             again: whether a judge that has not begun is to be started again.
 
         Raises:
-            JudgeError: where it has not begun, and is not, or was several times in a row.
+            Refused: where it has not begun, and is not, or was several times in a row.
         """
         if self._runner is not None:
             walls.end(self._runner)
@@ -278,7 +274,7 @@ class Worker:
             if again and self._false_starts < _MOST_STARTS:
                 return {"end": -1, "unbegun": True}  # a machine short of memory kills what starts
             reason = next(filter(None, said), why)  # the judge's may be that it has no runner
-            raise JudgeError(
+            raise Refused(
                 f"The judge cannot start: {reason.rstrip('.')}. Times tried: {self._false_starts}; "
                 "`python -m autograder doctor` says what it needs."
             )
@@ -348,14 +344,14 @@ class Pool:
 
     def __exit__(self, *exception: object) -> None:
         for worker in self._workers:
-            with contextlib.suppress(JudgeError):
+            with contextlib.suppress(Refused):
                 worker.end("done")
 
     def run(self, tasks: Iterable[Task]) -> Iterator[Answer]:
         """The answers to `tasks`, as they come.
 
         Raises:
-            JudgeError: if no judging process can be started.
+            Refused: if no judging process can be started.
         """
         seed = self.seed
         source = iter(tasks)

@@ -175,7 +175,7 @@ def verify(
     Each witness is read, and its edits made; those of the `sample` are tried.
 
     Raises:
-        SourceError, BuildError: where the notebooks cannot be built.
+        Refused: where the notebooks cannot be built.
     """
     from autograder.lessons.build import make, read_lessons, stale
 

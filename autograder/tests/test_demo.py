@@ -39,10 +39,9 @@ def test_a_demo_that_cannot_go_on_says_where_and_why(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from autograder.grading import demo
-    from autograder.lessons.build import BuildError
 
     def refuse(root: Path) -> None:
-        raise BuildError("solutions/01_threads.py:7: a slip.")
+        raise Refused("solutions/01_threads.py:7: a slip.")
 
     monkeypatch.setattr(demo, "build", refuse)
     assert main(["demo", "--out", str(tmp_path)]) == 1

@@ -21,6 +21,7 @@ from typing import Any
 
 import pytest
 
+from autograder import Refused
 from autograder import __main__ as command_line
 from autograder.__main__ import status_of
 from autograder.grading import grade, judging, seeds, store, submissions
@@ -28,7 +29,7 @@ from autograder.grading.grades import totals
 from autograder.grading.ledger import Entry as LedgerEntry
 from autograder.grading.ledger import Ledger
 from autograder.grading.names import slug
-from autograder.grading.store import Store, StoreError, as_csv
+from autograder.grading.store import Store, as_csv
 from autograder.grading.submissions import Submission
 from autograder.judge import overlay, pool
 from autograder.judge.judge import (
@@ -573,7 +574,7 @@ def test_a_folder_of_another_user_is_said_to_be(
     one = Store(tmp_path / "grades")
     monkeypatch.setattr(os, "getuid", lambda: one.out.stat().st_uid + 1)
     said = rf"belongs to {one.out.owner()}, .* Grade as "
-    with pytest.raises(StoreError, match=said), one.explained():
+    with pytest.raises(Refused, match=said), one.explained():
         raise PermissionError(13, "Permission denied")
 
 
@@ -916,7 +917,7 @@ def test_a_ledger_that_fails_after_the_judging_is_a_sentence(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def lost(*_: object) -> None:
-        raise StoreError("The ledger is gone.")
+        raise Refused("The ledger is gone.")
 
     monkeypatch.setattr(grade, "require_gradebook", lambda *_, **__: None)
     monkeypatch.setattr(Store, "last", lost)
@@ -1123,7 +1124,7 @@ def test_a_judge_that_does_not_read_what_it_is_given_is_not_waited_for(
 
         goes_on = threading.Timer(10, os.killpg)
         monkeypatch.setattr(judge, "_start", stopped)
-        with pytest.raises(pool.JudgeError, match="it took too long to start"):
+        with pytest.raises(Refused, match="it took too long to start"):
             list(judges.run([task]))
         goes_on.cancel()
 
