@@ -130,7 +130,7 @@ def _kept(student: str, store: Store, args: argparse.Namespace, roster: Roster |
     for place in _BY_STUDENT:
         root = args.course_dir / place
         kept.folders += [one for one in _folders(root) if _is(one.name, student, roster)]
-    unpacked = _unpacked(store.out / UNPACKED)
+    unpacked = [inner for digest in _folders(store.out / UNPACKED) for inner in _folders(digest)]
     theirs = [path for path in unpacked if _holds(path, student, roster)]
     kept.folders += theirs
     there = {store.out / name: how for name, how in _MADE.items()}
@@ -153,11 +153,6 @@ def _folders(root: Path) -> list[Path]:
 def _is(name: str, student: str, roster: Roster | None) -> bool:
     """Whether a folder is this student's."""
     return clean(name) == student or bool(roster and roster.called(clean(name)) == student)
-
-
-def _unpacked(root: Path) -> list[Path]:
-    """What zips became, each in a folder that its bytes name."""
-    return [inner for digest in _folders(root) for inner in _folders(digest)]
 
 
 def _holds(folder: Path, student: str, roster: Roster | None) -> bool:

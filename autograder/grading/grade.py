@@ -48,7 +48,7 @@ from autograder.grading.submissions import Submission
 from autograder.judge import overlay, private
 from autograder.judge.judge import CHECK, Graded, seed_id
 from autograder.judge.pool import Judges, Limits, Pool
-from autograder.judge.sentences import HELD, JUDGED_AGAIN, UNREADABLE, WITHOUT_CELL, Fault
+from autograder.judge.sentences import HELD, JUDGED_AGAIN, UNREADABLE, WITHOUT_CELL
 from autograder.lessons.catalogue import named_stem
 from course.plain.text import counted
 
@@ -370,7 +370,8 @@ def _options(args: argparse.Namespace) -> str:
 
 def _held(submissions: Sequence[Submission], options: str) -> Iterator[str]:
     """What a person has to settle, and how: what a zip does not hold whole, what several claim."""
-    torn = [one.fault.sentence for one in submissions if one.fault and _is_torn(one.fault)]
+    faults = [one.fault for one in submissions if one.fault and one.fault.message_id in HELD]
+    torn = [fault.sentence for fault in faults if "archive" in fault.fields]
     if torn:
         yield (
             f"Held, for a zip does not give them as they were: {few(torn)} Nothing of "
@@ -387,10 +388,6 @@ def _held(submissions: Sequence[Submission], options: str) -> Iterator[str]:
                 f"python -m autograder grade {first} --student {shlex.quote(one.student)}{lesson} "
                 f"{options} (or {', '.join(others)} in its place).{apart if one.account else ''}"
             )
-
-
-def _is_torn(fault: Fault) -> bool:
-    return fault.message_id in HELD and "archive" in fault.fields
 
 
 def _without_notebook(rows: Iterable[Graded]) -> list[str]:

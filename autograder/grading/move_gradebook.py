@@ -11,7 +11,6 @@ that it came from is renamed, so that nothing is marked there by mistake; a serv
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
 from pathlib import Path
 
 import sqlalchemy as sql
@@ -94,7 +93,8 @@ def _copied(reading: sql.Connection, goal: str, tables: list[sql.Table]) -> dict
     with explained(goal, "written"), open_gradebook(goal) as book, book.engine.begin() as writing:
         for table in tables:
             table.create(writing, checkfirst=True)
-        if any(writing.execute(sql.select(table).limit(1)).first() for table in _own(tables)):
+        own = [table for table in tables if table.name != "course"]
+        if any(writing.execute(sql.select(table).limit(1)).first() for table in own):
             raise Refused(
                 f"{without_password(goal)} holds a gradebook already. Nothing is changed in it: "
                 "name an empty database."
@@ -120,10 +120,6 @@ def _complete(reading: sql.Connection, writing: sql.Connection) -> None:
     there = {*reading.execute(sql.select(Course.id)).scalars()}
     for course in sorted(named - there):
         writing.execute(sql.insert(Course).values(id=course))
-
-
-def _own(tables: list[sql.Table]) -> Iterator[sql.Table]:
-    return (table for table in tables if table.name != "course")
 
 
 def _file(url: str) -> Path | None:
