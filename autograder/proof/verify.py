@@ -267,17 +267,10 @@ def print_findings(findings: Findings, console: Console) -> None:
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading, justify in (
-        ("exercise", "left"),
-        ("wrong", "right"),
-        ("honest", "right"),
-        ("check s", "right"),
-        ("hidden s", "right"),
-        ("of formula", "right"),
-        ("waste", "right"),
-        ("", "left"),
-    ):
-        table.add_column(heading, justify=justify)  # type: ignore[arg-type]  # rich wants a Literal
+    table.add_column("exercise")
+    for heading in ("wrong", "honest", "check s", "hidden s", "of formula", "waste"):
+        table.add_column(heading, justify="right")
+    table.add_column()
     for trial in findings.trials:
         table.add_row(
             trial.exercise,
