@@ -6,3 +6,7 @@ import sys
 # Where `course` was imported before, as a learner does (in the tests), it stays what it is.
 if "course" not in sys.modules:
     sys.modules["course.notebook"] = None  # type: ignore[assignment]  # how Python spells "not here"
+
+
+class Refused(Exception):
+    """What stops a command, in a sentence."""

@@ -9,8 +9,10 @@ import importlib
 import os
 import select
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NoReturn
+
+from autograder import Refused
 
 #: command: the module that holds `add_arguments` and `main`, and what it does: an instructor's, in
 #: the order of a class, then an author's. A module is imported only when its command runs, since
@@ -101,6 +103,15 @@ def _is_read() -> bool:
     return not any(events & select.POLLERR for _, events in look.poll(0))
 
 
+def status_of(command: Callable[[argparse.Namespace], int], args: argparse.Namespace) -> int:
+    """Runs a command's `main`; what stops it is said, and its status is 2."""
+    try:
+        return command(args)
+    except Refused as refused:
+        print(refused, file=sys.stderr)
+        return 2
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit status: 0 done, 1 failed, 2 wrong arguments."""
     _open_streams()
@@ -118,7 +129,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if command is None:
             parser.print_help()
             return 2
-        status = int(importlib.import_module(COMMANDS[command][0]).main(args))
+        status = status_of(importlib.import_module(COMMANDS[command][0]).main, args)
         sys.stdout.flush()
         return status
     except OSError as error:

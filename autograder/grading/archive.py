@@ -21,8 +21,9 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import IO
 
+from autograder import Refused
 from autograder.grading.folders import DEEPEST, is_hidden, is_notebook
-from autograder.grading.names import clean, slug
+from autograder.grading.names import clean, few, slug
 from autograder.grading.submissions import LARGEST_NOTEBOOK_BYTES
 from autograder.judge.sentences import Fault, size_text
 
@@ -41,11 +42,6 @@ _DEEPEST = DEEPEST + 4
 _LONGEST_NAME_BYTES = 200
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _ENCRYPTED, _UTF8 = 0x1, 0x800
-_NAMED = 5
-
-
-class ArchiveError(Exception):
-    """A zip that is not unpacked at all, in a sentence."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +67,7 @@ def unpack(archive: Path, into: Path) -> Unpacked:
     """Unpacks a zip below `into`, in a folder that its bytes and its name name: once.
 
     Raises:
-        ArchiveError: where it is no zip, or goes beyond a bound.
+        Refused: where it is no zip, or goes beyond a bound.
         OSError: where it cannot be read, or its content not be written.
     """
     with archive.open("rb") as file:
@@ -81,12 +77,12 @@ def unpack(archive: Path, into: Path) -> Unpacked:
             with zipfile.ZipFile(_BoundedReads(file)) as packed:
                 return _unpacked(packed, folder, clean(archive.name))
         except UnicodeDecodeError as error:
-            raise ArchiveError(
+            raise Refused(
                 f"{archive} holds a name that is not the UTF-8 it says it is. Nothing in it is "
                 "graded. Download it again, or unpack it and grade the folder."
             ) from error
         except (zipfile.BadZipFile, NotImplementedError, ValueError, OverflowError) as error:
-            raise ArchiveError(
+            raise Refused(
                 f"{archive} is no zip that can be read: {clean(str(error), 120)}. Nothing in it is "
                 "graded. Download it again."
             ) from error
@@ -122,7 +118,7 @@ class _BoundedReads:
 def _unpacked(packed: zipfile.ZipFile, folder: Path, archive: str) -> Unpacked:
     members = packed.infolist()
     if len(members) > MOST_MEMBERS:
-        raise ArchiveError(
+        raise Refused(
             f"{archive} holds {len(members)} files and folders, and the most is {MOST_MEMBERS}. "
             "Nothing in it is graded."
         )
@@ -138,7 +134,7 @@ def _unpacked(packed: zipfile.ZipFile, folder: Path, archive: str) -> Unpacked:
             wanted.append(_Member(PurePosixPath(name), member, name.endswith("/")))
     total = sum(member.info.file_size for member in wanted if member.is_kept)
     if total > LARGEST_UNPACKED_BYTES:
-        raise ArchiveError(
+        raise Refused(
             f"{archive} holds notebooks of {size_text(total)} together, and the most is "
             f"{size_text(LARGEST_UNPACKED_BYTES)}. Nothing in it is graded: is it a bomb?"
         )
@@ -179,10 +175,9 @@ def _unsafe(name: str) -> str:
 def _said(unsafe: Mapping[str, str], archive: str) -> tuple[str, ...]:
     if not unsafe:
         return ()
-    named = ", ".join(f"{name!r} {why}" for name, why in list(unsafe.items())[:_NAMED])
-    more = f" and {len(unsafe) - _NAMED} more" if len(unsafe) > _NAMED else ""
+    named = few([f"{name!r} {why}" for name, why in unsafe.items()])
     return (
-        f"{archive} holds what is not unpacked and not graded, for its name: {named}{more}. Where "
+        f"{archive} holds what is not unpacked and not graded, for its name: {named}. Where "
         "one is a student's notebook, take it out under another name, and `grade` it by itself.",
     )
 

@@ -13,8 +13,6 @@ from autograder.grading.submissions import Submission
 from autograder.judge.sentences import Fault
 
 LONGEST_PATH = 250
-#: Files that a sentence names.
-_NAMED = 5
 
 
 def without_collisions(submissions: Iterable[Submission]) -> list[Submission]:
@@ -36,7 +34,7 @@ def without_collisions(submissions: Iterable[Submission]) -> list[Submission]:
             kept.append((exact or claim)[0])
             continue
         files = [clean(str(Path(*one.path.parts[-3:])), LONGEST_PATH) for one in claim]
-        listed = few(files, _NAMED)
+        listed = few(files)
         by_name = {one.student: one for one in reversed(claim)}
         for student, one in by_name.items():
             what = {"student": student, "notebook": notebook or "work"}

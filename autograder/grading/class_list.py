@@ -6,13 +6,11 @@ import difflib
 from collections.abc import Iterable, Iterator, Set
 from typing import Any
 
+from autograder import Refused
 from autograder.grading.names import few
-from autograder.grading.opened import GradebookError, explained, open_gradebook, require_gradebook
+from autograder.grading.opened import explained, open_gradebook, require_gradebook
 from autograder.judge import overlay
 from course.plain.text import counted
-
-#: Students that a sentence names.
-_NAMED = 5
 
 
 def enter_students(book: Any, names: Iterable[str]) -> None:
@@ -33,7 +31,7 @@ def said_of_class(url: str, notebooks: Set[str], others: Iterable[str]) -> list[
         with explained(url, "read"), open_gradebook(url) as book:
             known = {student.id for student in book.students} | {*others}
             return [*extensions_of_nobody(known), *_late(book, notebooks)]
-    except GradebookError:  # said already, where it was to be written
+    except Refused:  # said already, where it was to be written
         return []
 
 
@@ -63,5 +61,5 @@ def _late(book: Any, notebooks: Set[str]) -> Iterator[str]:
         listed = [f"{student} {lesson} {cost:g}" for student, lesson, cost in sorted(taken)]
         yield (
             f"Late, and points taken for it in the gradebook: {counted(len(taken), 'notebook')} "
-            f"({few(listed, _NAMED)})."
+            f"({few(listed)})."
         )

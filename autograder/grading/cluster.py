@@ -20,10 +20,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from autograder import Refused
 from autograder.grading.cluster_worker import Work, judged, versions
 from autograder.judge import overlay
 from autograder.judge.judge import Graded
-from autograder.judge.pool import Answer, JudgeError, Limits, Task, not_judged
+from autograder.judge.pool import Answer, Limits, Task, not_judged
 from autograder.judge.sentences import Fault
 
 CERTIFICATE, KEY = "cert.pem", "key.pem"
@@ -94,7 +95,7 @@ class Cluster:
         try:
             from distributed import Client
         except ModuleNotFoundError as error:
-            raise JudgeError(f"Grading on a cluster needs {error.name}: {INSTALL}") from error
+            raise Refused(f"Grading on a cluster needs {error.name}: {INSTALL}") from error
         for name in ("distributed", "distributed.client", "tornado.application", "asyncio"):
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)  # it is said in sentences, below
         keys = security(self.tls)
@@ -104,7 +105,7 @@ class Cluster:
                 place, security=keys, timeout=_CONNECT_SECONDS, set_as_default=False
             )
         except Exception as error:  # whatever answers there, or does not
-            raise JudgeError(
+            raise Refused(
                 f"No Dask scheduler answers at {place} within {_CONNECT_SECONDS} s "
                 f"({_last_line(error)}). Is it running, is its address right, and has it "
                 f"{'the same certificate' if self.tls else 'no certificate'}?"
@@ -125,7 +126,7 @@ class Cluster:
             theirs = f"({_last_line(error)})"
         if theirs != own:
             self.__exit__()
-            raise JudgeError(
+            raise Refused(
                 f"The scheduler at {self.address} runs distributed {theirs}, and this grader "
                 f"{own}. Install the same on both: {INSTALL}"
             )
@@ -139,7 +140,7 @@ class Cluster:
         """The answers to `tasks`, as they come.
 
         Raises:
-            JudgeError: where the scheduler is lost, or no worker there can judge.
+            Refused: where the scheduler is lost, or no worker there can judge.
         """
         source = iter(tasks)
         again: deque[_Try] = deque()
@@ -217,9 +218,9 @@ class Cluster:
         alone = now - self._alone_since
         if found and alone > _JOINING_SECONDS:
             said = "; ".join(f"{w}: {self._refused[w]}" for w in sorted(found)[:3])
-            raise JudgeError(f"No worker at {self.address} can judge. {said}.")
+            raise Refused(f"No worker at {self.address} can judge. {said}.")
         if why := self._without_workers(alone):
-            raise JudgeError(why)
+            raise Refused(why)
         return lost
 
     def _without_workers(self, seconds: float) -> str | None:
@@ -267,7 +268,7 @@ class Cluster:
         elif future.status == "error":
             error = future.exception()
             if isinstance(error, ModuleNotFoundError):
-                raise JudgeError(
+                raise Refused(
                     f"A worker at {self.address} does not find the package {error.name!r}. Start "
                     "it with `python -m autograder cluster worker`, in a repository with .venv."
                 )
@@ -297,8 +298,8 @@ class Cluster:
                 [row] = not_judged(task.submission, [name], fault, self, task.data)
                 yield Answer(task, row)
 
-    def _lost(self, how: str = "is gone") -> JudgeError:
-        return JudgeError(
+    def _lost(self, how: str = "is gone") -> Refused:
+        return Refused(
             f"The scheduler at {self.address} {how}. What was judged is kept: start it again, "
             "and the same command goes on from there."
         )
@@ -335,7 +336,7 @@ def with_protocol(address: str, tls: Path | None) -> str:
     """`tls://HOST:PORT`, or `tcp://` where nothing leaves this machine.
 
     Raises:
-        JudgeError: for another machine without TLS: the seed would go over the wire as it is, and
+        Refused: for another machine without TLS: the seed would go over the wire as it is, and
             who reaches a scheduler can have it run anything.
     """
     protocol, _, place = address.rpartition("://")
@@ -343,7 +344,7 @@ def with_protocol(address: str, tls: Path | None) -> str:
         return f"tls://{place}"
     if tls is None and protocol in ("", "tcp") and _is_here(place.rpartition(":")[0] or place):
         return f"tcp://{place}"
-    raise JudgeError(
+    raise Refused(
         f"{address}: expected tls://HOST:PORT and --tls DIR, or a scheduler on this machine "
         "(tcp://127.0.0.1:PORT). Without TLS everyone on the network could read the seed. "
         "`python -m autograder cluster certificates DIR` makes what it needs."
@@ -360,7 +361,7 @@ def security(tls: Path | None) -> Any:
     """Dask's settings for a folder of certificates; None for none.
 
     Raises:
-        JudgeError: where the files are not there, or are none that can be used today.
+        Refused: where the files are not there, or are none that can be used today.
     """
     if tls is None:
         return None
@@ -369,16 +370,16 @@ def security(tls: Path | None) -> Any:
 
     for name in (CERTIFICATE, KEY):
         if not (tls / name).is_file():
-            raise JudgeError(
+            raise Refused(
                 f"There is no {tls / name}. `python -m autograder cluster certificates {tls}` "
                 "makes it; the scheduler and the workers need a copy of the same one."
             )
     try:
         until = x509.load_pem_x509_certificate((tls / CERTIFICATE).read_bytes()).not_valid_after_utc
     except ValueError as error:
-        raise JudgeError(f"{tls / CERTIFICATE} is no certificate. {_ANEW.format(tls)}") from error
+        raise Refused(f"{tls / CERTIFICATE} is no certificate. {_ANEW.format(tls)}") from error
     if until < datetime.now(UTC):
-        raise JudgeError(f"{tls / CERTIFICATE} ended on {until:%Y-%m-%d}. {_ANEW.format(tls)}")
+        raise Refused(f"{tls / CERTIFICATE} ended on {until:%Y-%m-%d}. {_ANEW.format(tls)}")
     certificate, key = str((tls / CERTIFICATE).resolve()), str((tls / KEY).resolve())
     roles = {
         f"tls_{role}_{part}": path

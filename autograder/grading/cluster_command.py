@@ -15,9 +15,10 @@ import os
 import sys
 from pathlib import Path
 
+from autograder import Refused
 from autograder.grading.cluster import CERTIFICATE, INSTALL, KEY, SCHEDULER, security, with_protocol
 from autograder.grading.files import write
-from autograder.judge.pool import ROOT, JudgeError
+from autograder.judge.pool import ROOT
 from autograder.sandbox import walls
 
 PORT = 8786
@@ -42,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Makes certificates, or becomes Dask's scheduler or worker; 2 where it cannot."""
+    """Makes certificates, or becomes Dask's scheduler or worker."""
     try:
         if args.part == "certificates":
             return _certificates(args.folder)
@@ -58,14 +59,9 @@ def main(args: argparse.Namespace) -> int:
         security(args.tls)
         import distributed  # noqa: F401
     except ModuleNotFoundError as error:
-        print(f"A cluster needs the package {error.name}: {INSTALL}", file=sys.stderr)
-        return 2
+        raise Refused(f"A cluster needs the package {error.name}: {INSTALL}") from error
     except OSError as error:
-        print(f"{error.filename}: {error.strerror}. Choose another folder.", file=sys.stderr)
-        return 2
-    except (JudgeError, walls.NoWallError) as error:
-        print(error, file=sys.stderr)
-        return 2
+        raise Refused(f"{error.filename}: {error.strerror}. Choose another folder.") from error
     return _become(words, args.tls)
 
 
@@ -89,12 +85,10 @@ def _certificates(folder: Path) -> int:
     from distributed.security import Security
 
     if any((folder / name).exists() for name in (CERTIFICATE, KEY)):
-        print(
+        raise Refused(
             f"{folder} has {CERTIFICATE} or {KEY} already, and it is left. Where one of them is "
-            "lost, remove the other, make both anew, and copy them to every machine.",
-            file=sys.stderr,
+            "lost, remove the other, make both anew, and copy them to every machine."
         )
-        return 2
     made = Security.temporary()
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     old = os.umask(0o077)

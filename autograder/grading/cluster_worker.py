@@ -14,11 +14,11 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from autograder import Refused
 from autograder.grading.submissions import Submission
 from autograder.judge import overlay
 from autograder.judge.judge import course_version, seed_id
-from autograder.judge.overlay import OverlayError
-from autograder.judge.pool import Answer, JudgeError, Limits, Pool, Task
+from autograder.judge.pool import Answer, Limits, Pool, Task
 
 #: What a verdict may depend on beside the course's own files.
 _PACKAGES = ("numpy", "numba", "torch", "triton")
@@ -68,14 +68,10 @@ def judged(work: Work) -> dict[str, Any]:
             pool = _pool(work)
             task = Task(Submission("", work.notebook, work.stem, Path()), work.data, work.exercises)
             return {"answers": [_plain(answer) for answer in pool.run([task])]}
-        except (JudgeError, OverlayError, _OtherVersionError) as error:
+        except Refused as error:
             return {"refused": str(error), "worker": _own_address()}
         except Exception as error:  # as an exception it would have to be pickled
             return {"failed": f"{type(error).__name__}: {error}"[:300]}
-
-
-class _OtherVersionError(Exception):
-    """A worker would judge by other rules than the grader's."""
 
 
 def _pool(work: Work) -> Pool:
@@ -86,7 +82,7 @@ def _pool(work: Work) -> Pool:
     own = versions()
     for name, wanted in work.versions.items():
         if own.get(name) != wanted:
-            raise _OtherVersionError(
+            raise Refused(
                 f"its {name} is another than the grader's ({_short(own.get(name))}, not "
                 f"{_short(wanted)})"
             )

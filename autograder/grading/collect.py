@@ -26,7 +26,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from autograder.grading.archive import METADATA, ArchiveError, is_archive, unpack
+from autograder import Refused
+from autograder.grading.archive import METADATA, is_archive, unpack
 from autograder.grading.archive import SUFFIX as ZIP
 from autograder.grading.claims import without_collisions
 from autograder.grading.folders import (
@@ -39,7 +40,7 @@ from autograder.grading.folders import (
     is_notebook,
     tree,
 )
-from autograder.grading.lms import Form, FormError, Named, form_of
+from autograder.grading.lms import Form, Named, form_of
 from autograder.grading.names import clean, few
 from autograder.grading.submissions import Submission
 from autograder.judge.sentences import Fault
@@ -49,8 +50,6 @@ from course.plain.text import counted
 #: Said of a folder that need not be a student's.
 _EMPTY = "no_notebook"
 _NOTHING = (_EMPTY, "link")
-#: Files that a sentence names.
-_NAMED = 5
 SUBMITTED = "submitted"
 #: In the place of a folder that holds one of these it is taken: nbgrader's, and its exchange's.
 _CLASS_FOLDERS = (SUBMITTED, "inbound")
@@ -100,7 +99,7 @@ def find(
             found.problems.append(f"{path} does not exist. Check the path, then grade again.")
         elif path is not root and (others := beside(path)):
             found.problems.append(
-                f"{root} holds a folder `{path.name}` beside {few(others, _NAMED)}. Is it the "
+                f"{root} holds a folder `{path.name}` beside {few(others)}. Is it the "
                 "class's, or a student's of that name? Nothing here is graded: grade "
                 f"{path}, or rename it."
             )
@@ -115,7 +114,7 @@ def find(
                 try:
                     names = (given.stem if root is not given else "", *_CLASS_FOLDERS)
                     taken, whose = _of_class(path, stem, found.problems, refused, names)
-                except FormError as error:
+                except Refused as error:
                     found.problems.append(str(error))
                     continue
             taken = _refused(refused, whose, stem, taken)
@@ -151,7 +150,7 @@ def _unpacked(
     """The folder that a zip became, and the notebooks that are not in it; None without a folder."""
     try:
         unpacked = unpack(archive, into)
-    except ArchiveError as error:
+    except Refused as error:
         problems.append(str(error))
         return None
     except OSError as error:
@@ -218,7 +217,7 @@ def _zips(root: Path, given: Path) -> str:
         return ""
     place = given if root == given else root
     packed = "" if root == given else f" Unpack it, and name them: a zip in {given.name} stays one."
-    named = f"{counted(len(zips), 'zip')} ({few([clean(name) for name in zips], _NAMED)})"
+    named = f"{counted(len(zips), 'zip')} ({few([clean(name) for name in zips])})"
     how = f" `python -m autograder grade {place}/*{ZIP}` takes each." if root == given else packed
     return f" It holds {named}, and no zip inside of what is named is opened.{how}"
 
@@ -256,7 +255,7 @@ def _of_class(
     in anything: it is an LMS's where it is named so, or as one of `wrappers`.
 
     Raises:
-        FormError: where nothing says whose what is in a folder that an LMS or a person made.
+        Refused: where nothing says whose what is in a folder that an LMS or a person made.
     """
     place, of_an_lms = root, True
     for _ in range(_WRAPPED):
@@ -297,7 +296,7 @@ def _of_form(root: Path, form: Form, stem: str | None, problems: list[str]) -> I
     if strays:
         problems.append(
             f"{root} is read as what {form.name} gave, which does not say whose these are: "
-            f"{few(strays, _NAMED)}. They are not graded. Where one is a student's, `grade` it by "
+            f"{few(strays)}. They are not graded. Where one is a student's, `grade` it by "
             "itself with --student NAME."
         )
     students = set()
@@ -377,7 +376,7 @@ def _must_be_one_students(root: Path) -> None:
     others' names in it a student could give those others work.
 
     Raises:
-        FormError: where its own folders hold notebooks of one lesson.
+        Refused: where its own folders hold notebooks of one lesson.
     """
     files, folders = _listed(root, [])
     if files or len(folders) != 1 or folders[0].is_symlink() or root.name in _CLASS_FOLDERS:
@@ -389,9 +388,9 @@ def _must_be_one_students(root: Path) -> None:
     name = clean(folder.name)
     if len(own) < 2 or not any(one.rivals for one in of_student(folder, name)):
         return
-    raise FormError(
+    raise Refused(
         f"{folder} is alone where a student's folder is expected, and holds folders with notebooks "
-        f"of one lesson: {few([clean(f.name) for f in own], _NAMED)}. Are these several students? "
+        f"of one lesson: {few([clean(f.name) for f in own])}. Are these several students? "
         f"Then grade that folder: `python -m autograder grade {shlex.quote(str(folder))}`. Where "
         "all are one student's, grade the one that counts: `python -m autograder grade FILE "
         f"--student {shlex.quote(name)}`. Nothing in it is graded."

@@ -21,6 +21,7 @@ import sqlalchemy as sql
 from sqlalchemy import event
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
+from autograder import Refused
 from autograder.grading.waiting import Waiting
 
 NAME = "ledger.db"
@@ -33,8 +34,6 @@ _PATIENCE_SECONDS = 60
 _SERVER_SECONDS = 300.0
 #: What a run leaves at its end: a folder with it has had a ledger.
 SUMMARY = "verdicts.json"
-#: Of an earlier version: verdicts as a file each, to be read in.
-FILES = "verdicts"
 _LOOK_SECONDS = 0.05
 _RETRY_SECONDS = 0.5
 #: A server that was started knows of no run. A run is heard of at each verdict: an exercise's
@@ -74,10 +73,6 @@ NO_ADDRESS = ArgumentError, ValueError
 _T = TypeVar("_T")
 
 
-class LedgerError(Exception):
-    """A ledger that cannot be used, in a sentence."""
-
-
 def said_by(error: Exception) -> str:
     """What a database says, on one line."""
     return " ".join(str(getattr(error, "orig", None) or error).split())[:200]
@@ -90,18 +85,18 @@ def database(folder: Path, url: str | None) -> _Sqlite | _Postgresql:
         url: of a server; None is as the folder has it from before.
 
     Raises:
-        LedgerError: for another URL, without a driver, or beside a ledger that is there.
+        Refused: for another URL, without a driver, or beside a ledger that is there.
     """
     known = url_of(folder)
     if not url and not known:
         return _Sqlite(folder)
     if known and url and known != url:
-        raise LedgerError(
+        raise Refused(
             f"The verdicts of {folder} are in {_shown(known)}, and not in {_shown(url)}. Leave "
             "--ledger away, or grade into another folder."
         )
     if not known and (folder / NAME).exists():
-        raise LedgerError(
+        raise Refused(
             f"{folder} has verdicts in {folder / NAME}, and --ledger would begin anew elsewhere. "
             f"`python -m autograder ledger URL --from {folder}` takes them there."
         )
@@ -121,7 +116,7 @@ def has_ledger(folder: Path) -> bool:
 
 def must_not_begin(folder: Path) -> str:
     """Why an empty ledger is none for this folder, in a sentence; "" where it may begin."""
-    if not (folder / SUMMARY).exists() or (folder / FILES).is_dir():
+    if not (folder / SUMMARY).exists():
         return ""
     return (
         f"{folder} has verdicts ({SUMMARY}), and its ledger is gone: there is none in {NAME}. Put "
@@ -178,7 +173,7 @@ class _Sqlite:
             cursor.execute("VACUUM")
             cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         except sqlite3.Error as error:  # it wants as much room as the file has
-            raise LedgerError(
+            raise Refused(
                 f"What was removed from {self.name} may still stand in free pages of the file: "
                 f"{error}. Make room and end what else has it open, and run the same command again."
             ) from error
@@ -213,7 +208,7 @@ class _Sqlite:
             if name != self.name:
                 again = "Run"
                 self.close()  # what SQLite still has open of it goes to the database
-            raise LedgerError(
+            raise Refused(
                 f"{name} was removed or replaced while this grader was at work. Nothing more is "
                 f"entered. {again} the same command again: it judges what is missing there."
             )
@@ -267,7 +262,7 @@ class _Postgresql:
         except NO_ADDRESS:
             address = sql.URL.create("none")
         if address.get_backend_name() != "postgresql" or not address.database:
-            raise LedgerError(
+            raise Refused(
                 f"--ledger {url!r}: expected postgresql://USER:PASSWORD@HOST/NAME. Without it the "
                 f"ledger is {NAME} in the folder of the grades."
             )
@@ -277,7 +272,7 @@ class _Postgresql:
         try:
             self.engine = sql.create_engine(address, pool_pre_ping=True, connect_args=_CONNECTION)
         except ModuleNotFoundError as error:
-            raise LedgerError(f"A ledger on a server needs {error.name}: {INSTALL}") from error
+            raise Refused(f"A ledger on a server needs {error.name}: {INSTALL}") from error
         event.listen(self.engine, "begin", _one_writer)
         self._sign: sql.Connection | None = None
         self._run = ""

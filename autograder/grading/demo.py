@@ -13,10 +13,11 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+from autograder import Refused
 from autograder.grading.sample_class import STEMS, HandedIn, sample_class, write
 from autograder.grading.store import Store
 from autograder.grading.table import show
-from autograder.lessons.build import BuildError, SourceError, build, register
+from autograder.lessons.build import build, register
 from autograder.lessons.catalogue import lesson_name
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -24,10 +25,6 @@ ROOT = Path(__file__).resolve().parents[2]
 SEED = "value:the sample class is graded on the same cases each time"
 MARKER = ".demo"
 _LAST_LINES = 15
-
-
-class DemoError(Exception):
-    """A step that failed, with what it said."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,7 +43,7 @@ def main(args: argparse.Namespace) -> int:
     started = time.monotonic()
     try:
         wrong = demo(args.out.resolve())
-    except (DemoError, BuildError, SourceError, OSError) as error:
+    except (Refused, OSError) as error:
         print(f"\nThe demo stopped: {error}", file=sys.stderr)
         return 1
     print(f"\nDone in {time.monotonic() - started:.0f} seconds.")
@@ -92,7 +89,7 @@ def _make_room(out: Path) -> None:
     """Empties the demo's own folder, and no other."""
     marker = out / MARKER
     if out.exists() and any(out.iterdir()) and not marker.exists():
-        raise DemoError(f"{out} holds files that no demo made. Choose another --out.")
+        raise Refused(f"{out} holds files that no demo made. Choose another --out.")
     if out.exists():
         shutil.rmtree(out)
     out.mkdir(parents=True)
@@ -124,7 +121,7 @@ def _finish(commands: Sequence[subprocess.Popen[str]]) -> None:
     for command, text in zip(commands, said, strict=True):
         if command.returncode != 0:
             last = "\n".join(text.strip().splitlines()[-_LAST_LINES:])
-            raise DemoError(f"{shlex.join(map(str, command.args))} failed:\n{last}")  # type: ignore[arg-type]
+            raise Refused(f"{shlex.join(map(str, command.args))} failed:\n{last}")  # type: ignore[arg-type]
 
 
 def _compared(handed_in: Sequence[HandedIn], got: dict[tuple[str, str, str], str]) -> int:

@@ -17,21 +17,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from autograder import Refused
 from autograder.grading.collect import find
-from autograder.grading.database import FILES, NAME, SUMMARY
+from autograder.grading.database import NAME, SUMMARY
 from autograder.grading.grade import NOTES, UNPACKED, add_from
 from autograder.grading.judging import summarise
-from autograder.grading.names import clean, few, look_alike, slug
-from autograder.grading.opened import GradebookError, explained, open_gradebook, require_gradebook
+from autograder.grading.names import clean, few, look_alike
+from autograder.grading.opened import explained, open_gradebook, require_gradebook
 from autograder.grading.report_pages import ANONYMOUS, SIMILAR
 from autograder.grading.report_pages import FOLDER as PAGES
-from autograder.grading.roster import Roster, RosterError, class_roster
+from autograder.grading.roster import Roster, class_roster
 from autograder.grading.seeds import UsageError, chosen_folder, chosen_seed
-from autograder.grading.store import Store, StoreError, store_of
+from autograder.grading.store import Store, store_of
 from autograder.judge import overlay
 from autograder.judge.judge import seed_id
-from autograder.judge.overlay import OverlayError
-from autograder.judge.private import PrivateError
 from course.plain.text import counted
 
 #: Of a course directory, those of nbgrader's folders that hold a folder a student.
@@ -45,10 +44,6 @@ _MADE = {
     SIMILAR: "`similar` makes it anew",
     NOTES: "`grade` and `similar` with --anonymous write it",
 }
-_REFUSED = (
-    *(StoreError, UsageError, RosterError),
-    *(GradebookError, PrivateError, OverlayError),
-)
 
 
 @dataclass
@@ -92,7 +87,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Removes it, and returns 0; 1 where the answer was no, 2 where it could not be."""
+    """Removes it, and returns 0; 1 where the answer was no."""
     student, folder = args.student, args.grades
     try:
         store = store_of(folder)
@@ -117,13 +112,10 @@ def main(args: argparse.Namespace) -> int:
             return 1
         _remove(student, store, args, kept)
         summarise(store, shown)
-    except _REFUSED as error:
-        print(error, file=sys.stderr)
-        return 2
     except OSError as error:
         where = error.filename or folder
-        print(f"{where} cannot be removed: {error.strerror}. Then the same again.", file=sys.stderr)
-        return 2
+        said = f"{where} cannot be removed: {error.strerror}. Then the same again."
+        raise Refused(said) from error
     print(f"Removed. The ledger of {folder} has a line that somebody was forgotten, and no name.")
     for sentence in kept.beyond:
         print(f"Out of reach: {sentence}", file=sys.stderr)
@@ -138,8 +130,7 @@ def _kept(student: str, store: Store, args: argparse.Namespace, roster: Roster |
     for place in _BY_STUDENT:
         root = args.course_dir / place
         kept.folders += [one for one in _folders(root) if _is(one.name, student, roster)]
-    kept.folders += [p for p in (store.out / FILES / slug(student),) if p.is_dir()]
-    unpacked = _unpacked(store.out / UNPACKED)
+    unpacked = [inner for digest in _folders(store.out / UNPACKED) for inner in _folders(digest)]
     theirs = [path for path in unpacked if _holds(path, student, roster)]
     kept.folders += theirs
     there = {store.out / name: how for name, how in _MADE.items()}
@@ -162,11 +153,6 @@ def _folders(root: Path) -> list[Path]:
 def _is(name: str, student: str, roster: Roster | None) -> bool:
     """Whether a folder is this student's."""
     return clean(name) == student or bool(roster and roster.called(clean(name)) == student)
-
-
-def _unpacked(root: Path) -> list[Path]:
-    """What zips became, each in a folder that its bytes name."""
-    return [inner for digest in _folders(root) for inner in _folders(digest)]
 
 
 def _holds(folder: Path, student: str, roster: Roster | None) -> bool:

@@ -39,19 +39,17 @@ from autograder.grading.judging import (
     without_gpu,
 )
 from autograder.grading.lms import latest
-from autograder.grading.names import clean, few
-from autograder.grading.opened import GradebookError, require_gradebook
-from autograder.grading.roster import Roster, RosterError, class_roster
+from autograder.grading.names import FEW, clean, few
+from autograder.grading.opened import require_gradebook
+from autograder.grading.roster import Roster, class_roster
 from autograder.grading.seeds import UsageError, chosen_folder, chosen_seed, guessable
-from autograder.grading.store import Store, StoreError, is_graded
+from autograder.grading.store import Store, is_graded
 from autograder.grading.submissions import Submission
-from autograder.judge import overlay
+from autograder.judge import overlay, private
 from autograder.judge.judge import CHECK, Graded, seed_id
-from autograder.judge.overlay import OverlayError
-from autograder.judge.pool import JudgeError, Judges, Limits, Pool
-from autograder.judge.private import PrivateError
-from autograder.judge.sentences import HELD, JUDGED_AGAIN, UNREADABLE, WITHOUT_CELL, Fault
-from autograder.lessons.catalogue import lesson_name, stem_of_notebook
+from autograder.judge.pool import Judges, Limits, Pool
+from autograder.judge.sentences import HELD, JUDGED_AGAIN, UNREADABLE, WITHOUT_CELL
+from autograder.lessons.catalogue import named_stem
 from course.plain.text import counted
 
 if TYPE_CHECKING:
@@ -66,17 +64,10 @@ DONE, NOT_ALL, CANNOT = 0, 1, 2
 INTERRUPTED = 130
 #: A job's end, a terminal's.
 _STOPS = signal.SIGTERM, signal.SIGHUP
-#: Verdicts that a sentence names.
-_NAMED = 5
 #: Megabytes that a judge needs before it reads a notebook; the most of any amount.
 _LEAST_MB, _MOST = 128, 10**9
 #: Options of which another command for the same class needs the same.
 _OF_A_CLASS = ("gradebook", "seed", "unit", "roster")
-#: What stops a command, in a sentence.
-REFUSED = (
-    *(StoreError, JudgeError, UsageError, RosterError),
-    *(PrivateError, OverlayError, GradebookError),
-)
 
 
 def add_from(parser: argparse.ArgumentParser) -> None:
@@ -114,11 +105,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "the seed itself; without it the folder that `init` makes by default, or else the first "
         "run makes DIR/.seed",
     )
-    parser.add_argument(
-        "--unit",
-        choices=tuple(overlay.UNITS),
-        help="what counts: course (all), two-week (the core); default: your settings.toml, or all",
-    )
+    private.add_unit(parser)
     parser.add_argument(
         "--jobs",
         type=_count,
@@ -205,14 +192,6 @@ def _amount(least: float, text: str) -> float:
 
 def main(args: argparse.Namespace) -> int:
     """Grades, and returns 0 (done), 1 (not everything could be), 2 (nothing could) or 130."""
-    try:
-        return _graded(args)
-    except REFUSED as error:
-        print(error, file=sys.stderr)
-        return CANNOT
-
-
-def _graded(args: argparse.Namespace) -> int:
     from autograder.grading.progress import Progress
     from autograder.grading.table import plain, show
 
@@ -224,14 +203,13 @@ def _graded(args: argparse.Namespace) -> int:
         require_gradebook(args.gradebook, writes=not args.dry_run)
     if not any(map(os.path.lexists, args.paths)):
         raise UsageError(
-            f"{few(list(map(str, args.paths)), _NAMED)} does not exist. Check the path, then "
-            "grade again."
+            f"{few(list(map(str, args.paths)))} does not exist. Check the path, then grade again."
         )
     overlay.use(chosen_folder(args.seed), args.unit or "")
     roster = class_roster(args.roster)
-    asked = Asked(_stem(args.lesson), args.student or "", roster, _options(args))
+    stem = None if args.lesson is None else named_stem(args.lesson)
+    asked = Asked(stem, args.student or "", roster, _options(args))
     store = _store(args)
-    run.notes += store.notes
     seed = chosen_seed(args.seed, store)
     run.notes += guessable(seed)
     limits = Limits(args.time_limit, int(args.memory_limit * 2**20))
@@ -336,18 +314,6 @@ class Asked:
     options: str = ""
 
 
-def _stem(lesson: str | None) -> str | None:
-    if lesson is None:
-        return None
-    stem = stem_of_notebook(lesson)
-    if stem is None:
-        from course import exercises
-
-        names = ", ".join(lesson_name(stem) for stem in exercises.stems())
-        raise UsageError(f"There is no lesson {lesson!r}. There are: {names}.")
-    return stem
-
-
 def grade(
     paths: Iterable[Path],
     store: Store,
@@ -404,16 +370,17 @@ def _options(args: argparse.Namespace) -> str:
 
 def _held(submissions: Sequence[Submission], options: str) -> Iterator[str]:
     """What a person has to settle, and how: what a zip does not hold whole, what several claim."""
-    torn = [one.fault.sentence for one in submissions if one.fault and _is_torn(one.fault)]
+    faults = [one.fault for one in submissions if one.fault and one.fault.message_id in HELD]
+    torn = [fault.sentence for fault in faults if "archive" in fault.fields]
     if torn:
         yield (
-            f"Held, for a zip does not give them as they were: {few(torn, _NAMED)} Nothing of "
+            f"Held, for a zip does not give them as they were: {few(torn)} Nothing of "
             "these is graded, and a grade from before stays. Download the zip again, and grade "
             "that; where it is the same, ask the students for the notebooks."
         )
     for one in submissions:
         if one.rivals and one.fault is not None:
-            first, *others = (shlex.quote(str(path)) for path in one.rivals[:_NAMED])
+            first, *others = (shlex.quote(str(path)) for path in one.rivals[:FEW])
             lesson = f" --lesson {one.notebook}" if one.stem else ""
             apart = " Two students of one name are told apart by a --roster with the LMS's numbers."
             yield (
@@ -421,10 +388,6 @@ def _held(submissions: Sequence[Submission], options: str) -> Iterator[str]:
                 f"python -m autograder grade {first} --student {shlex.quote(one.student)}{lesson} "
                 f"{options} (or {', '.join(others)} in its place).{apart if one.account else ''}"
             )
-
-
-def _is_torn(fault: Fault) -> bool:
-    return fault.message_id in HELD and "archive" in fault.fields
 
 
 def _without_notebook(rows: Iterable[Graded]) -> list[str]:
@@ -436,7 +399,7 @@ def _without_notebook(rows: Iterable[Graded]) -> list[str]:
     }
     if not whose:
         return []
-    named = few([f"{student} ({message})" for student, message in whose.items()], _NAMED)
+    named = few([f"{student} ({message})" for student, message in whose.items()])
     return [f"Handed in what cannot be read as a notebook, and so without points: {named}"]
 
 
@@ -454,7 +417,7 @@ def _without_cells(rows: Iterable[Graded]) -> list[str]:
         return []
     return [
         "Handed in with no cell of the lesson's exercises, and so without points; an editor may "
-        f"have lost what names the cells, so look into them: {few(named, _NAMED)}"
+        f"have lost what names the cells, so look into them: {few(named)}"
     ]
 
 

@@ -11,15 +11,10 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
+from autograder import Refused
 from autograder.grading.class_list import enter_students
 from autograder.grading.names import few
-from autograder.grading.opened import (
-    GradebookError,
-    enters,
-    explained,
-    open_gradebook,
-    require_gradebook,
-)
+from autograder.grading.opened import enters, explained, open_gradebook, require_gradebook
 from autograder.grading.submissions import Submission
 from autograder.judge import overlay
 from autograder.judge.judge import Graded
@@ -28,8 +23,6 @@ from course import exercises
 from course.plain.text import counted
 
 CHECK_SUFFIX = "_check"
-#: Cells that a sentence names.
-_NAMED = 5
 
 
 def score(points: float, max_score: float) -> float:
@@ -66,7 +59,7 @@ def write_scores(
                 assignments = {name: _assignment(book, name) for name in names}
             said += write_notebooks(url, listed, submissions, fresh, assignments)
         return said
-    except GradebookError as error:
+    except Refused as error:
         return [f"{error} The verdicts are on disk: the same command writes the scores later."]
 
 
@@ -91,7 +84,7 @@ def marked(url: str, works: Collection[tuple[str, str]]) -> dict[tuple[str, str]
     """What the gradebook holds of (student, notebook): marks given by hand are in it.
 
     Raises:
-        GradebookError: it cannot be read.
+        Refused: it cannot be read.
     """
     from nbgrader.api import MissingEntry
 
@@ -131,7 +124,7 @@ def _written(
             lesson = [row for row in whole if row.exercise]
             if not lesson:
                 known = f" ({notebook})" if notebook else ""
-                names = few([f"{row.student}{known}" for row in whole], _NAMED)
+                names = few([f"{row.student}{known}" for row in whole])
                 yield f"Of no lesson, and so without a score in the gradebook: {names}."
                 continue
             yield from _lesson(book, notebook, lesson, fresh, enters(url, notebook))
@@ -182,7 +175,7 @@ def other_points(
     if others:
         yield (
             f"In the gradebook cells of {notebook} are worth something else than [points] and the "
-            f"lesson say, and no score is above its cell's: {few(others, _NAMED)}. Run "
+            f"lesson say, and no score is above its cell's: {few(others)}. Run "
             f"`python -m autograder build` (--private DIR: your folder) and {makes}, then this "
             "again: marks stay."
         )

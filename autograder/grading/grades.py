@@ -23,38 +23,25 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from autograder import Refused
 from autograder.grading import spreadsheet
 from autograder.grading.anonymous import pseudonyms
 from autograder.grading.grade import add_from
 from autograder.grading.gradebook import Marked, marked
 from autograder.grading.names import few
-from autograder.grading.opened import GradebookError
-from autograder.grading.roster import Roster, RosterError, read_roster
-from autograder.grading.seeds import UsageError, chosen_folder
-from autograder.grading.store import StoreError, store_of
-from autograder.grading.worksheet import Columns, WorksheetError, fill, read_worksheet
+from autograder.grading.roster import Roster, read_roster
+from autograder.grading.seeds import chosen_folder
+from autograder.grading.store import store_of
+from autograder.grading.worksheet import Columns, fill, read_worksheet
 from autograder.judge import overlay
 from autograder.judge.judge import Graded
-from autograder.judge.overlay import OverlayError
-from autograder.judge.private import PrivateError
 from autograder.judge.sentences import HELD, JUDGED_AGAIN
 from autograder.lessons.catalogue import lesson_in, lesson_name
 from course.plain.text import counted
 
-_NAMED = 5
 #: By kind of `autograder.grading.roster.COLUMNS`, what each LMS calls it.
 _CANVAS = {"id": "ID", "number": "SIS User ID", "login": "SIS Login ID", "section": "Section"}
 _MOODLE = {"email": "Email address", "number": "ID number", "login": "Username"}
-
-
-class GradesError(Exception):
-    """Grades that cannot be written in a form, in a sentence."""
-
-
-_REFUSED = (
-    *(StoreError, RosterError, GradesError, WorksheetError, GradebookError),
-    *(OverlayError, PrivateError, UsageError),
-)
 
 
 @dataclass(frozen=True)
@@ -120,14 +107,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Writes the file, and returns 0 (done), 1 (without some grades) or 2 (not written)."""
+    """Writes the file, and returns 0 (done) or 1 (without some grades)."""
     form = f"{args.format}-anonymous" if args.anonymous else args.format
     to = args.to or args.grades / f"grades-{form}.csv"
     try:
         if args.anonymous and args.format != "students":
-            raise GradesError("An LMS goes by names: --anonymous is for `grades students`.")
+            raise Refused("An LMS goes by names: --anonymous is for `grades students`.")
         if args.fill is None and (args.lesson or args.grade_column or args.feedback_column):
-            raise GradesError(
+            raise Refused(
                 "--lesson and the columns' names say how to fill a worksheet: they go with --fill "
                 "FILE. Without it the file has every lesson."
             )
@@ -135,7 +122,7 @@ def main(args: argparse.Namespace) -> int:
         rows = store_of(args.grades).all()
         points = totals(rows)
         if not points.worth:
-            raise GradesError(f"{args.grades} holds no verdict on a lesson. Run `grade` first.")
+            raise Refused(f"{args.grades} holds no verdict on a lesson. Run `grade` first.")
         overlay.use(chosen_folder(args.seed))
         if args.gradebook:
             points = _with_marks(points, args.gradebook)
@@ -148,12 +135,8 @@ def main(args: argparse.Namespace) -> int:
             points, roster = _without_names(points, roster, pseudonyms(args.grades))
         text = _FORMATS[args.format](points, roster)
         to.write_bytes(text.encode("utf-8", "backslashreplace"))
-    except _REFUSED as error:
-        print(error, file=sys.stderr)
-        return 2
     except OSError as error:
-        print(f"Cannot write {to}: {error.strerror}.", file=sys.stderr)
-        return 2
+        raise Refused(f"Cannot write {to}: {error.strerror}.") from error
     students = len(roster.students if roster else points.by_student)
     print(f"{to}: {counted(students, 'student')}, {counted(len(points.worth), 'lesson')}.")
     problems = _left_out(points, roster)
@@ -174,16 +157,16 @@ def _filled(
     from autograder.grading.table import plain
 
     if args.format != "moodle":
-        raise GradesError("--fill is for Moodle's grading worksheet: `grades moodle --fill FILE`.")
+        raise Refused("--fill is for Moodle's grading worksheet: `grades moodle --fill FILE`.")
     named = lesson_in(args.lesson) if args.lesson else None
     lesson = lesson_name(named[0]) if named else args.lesson or next(iter(points.worth))
     if lesson not in points.worth or (args.lesson is None and len(points.worth) > 1):
-        raise GradesError(
+        raise Refused(
             f"A worksheet is one lesson's, and {args.grades} holds {', '.join(points.worth)}: "
             "--lesson NAME says which."
         )
     sheet = read_worksheet(args.fill)
-    with contextlib.suppress(RosterError):  # where it is not in English
+    with contextlib.suppress(Refused):  # where it is not in English
         roster = roster or read_roster(args.fill)
     columns = Columns.of(sheet, args.grade_column, args.feedback_column)
     lessons = {s: own[lesson] for s, own in points.by_student.items() if lesson in own}
@@ -241,9 +224,7 @@ def _with_marks(points: Points, url: str) -> Points:
     found = marked(url, judged)
     strange = [" ".join(whose) for whose in judged if whose not in found]
     if strange:
-        raise GradesError(
-            f"The gradebook {url} lacks {few(strange, _NAMED)}: `grade --gradebook` enters them."
-        )
+        raise Refused(f"The gradebook {url} lacks {few(strange)}: `grade --gradebook` enters them.")
     by_student = {
         student: {
             lesson: one if one.points is None else _marked(one, found[student, lesson])
@@ -282,7 +263,7 @@ def _marked(one: Lesson, by_hand: Marked) -> Lesson:
 def canvas(points: Points, roster: Roster | None) -> str:
     """What Canvas imports: it goes by the ID, and by the number behind an assignment's name."""
     if roster is None or not any("id" in ids for ids in roster.ids):
-        raise GradesError(
+        raise Refused(
             "Canvas knows students by its own number: --roster needs a column `ID`. The file that "
             "Canvas gives under Grades, Export is such a roster."
         )
@@ -315,7 +296,7 @@ def _canvas_most(points: Points, roster: Roster, lesson: str) -> float:
 def _canvas_notes(points: Points, roster: Roster) -> list[str]:
     """Sentences on lessons that several of Canvas's assignments name, or that are worth else."""
     several = [
-        f"{lesson} is what {len(names)} of Canvas's assignments name ({few(names, _NAMED)}): a new "
+        f"{lesson} is what {len(names)} of Canvas's assignments name ({few(names)}): a new "
         "one is made. Where one of these is meant, rename the others, and export again."
         for lesson in points.worth
         if len(names := _assignments(lesson, roster.header)) > 1
@@ -347,7 +328,7 @@ def moodle(points: Points, roster: Roster | None) -> str:
     """What Moodle's gradebook imports: it goes by e-mail, ID number or username."""
     kinds = [kind for kind in _MOODLE if roster and any(kind in ids for ids in roster.ids)]
     if roster is None or not kinds:
-        raise GradesError(
+        raise Refused(
             "Moodle knows students by e-mail, ID number or username: --roster needs a column "
             "`email`, `id number` or `username`. Moodle's grading worksheet is such a roster."
         )
@@ -393,22 +374,22 @@ def _left_out(points: Points, roster: Roster | None) -> list[str]:
     said = []
     if open_ones:
         said.append(
-            f"No grade, since it is held or not all of it is judged: {few(open_ones, _NAMED)}. "
+            f"No grade, since it is held or not all of it is judged: {few(open_ones)}. "
             "`grade` again says which, and why."
         )
     if waiting:
         said.append(
             "No grade, since a written answer has no mark yet, or one to be looked at again after "
-            f"a regrade: {few(waiting, _NAMED)}. The formgrader, Manual Grading, lists what waits."
+            f"a regrade: {few(waiting)}. The formgrader, Manual Grading, lists what waits."
         )
     if differing:
         said.append(
             "No grade, since exercises are worth other points in it than for most of the class: "
-            f"{few(differing, _NAMED)}. Settings changed between: `grade` all of that lesson again."
+            f"{few(differing)}. Settings changed between: `grade` all of that lesson again."
         )
     if others:
         said.append(
-            f"Not on the roster, and so not in the file: {few(others, _NAMED)}. Where they are on "
+            f"Not on the roster, and so not in the file: {few(others)}. Where they are on "
             "it under another name, `grade` them with the same --roster, in a new --out."
         )
     return [plain(sentence) for sentence in said]

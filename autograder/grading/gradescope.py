@@ -11,18 +11,15 @@ from __future__ import annotations
 import argparse
 import shlex
 import stat
-import sys
 import time
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from autograder import Refused
 from autograder.judge import overlay, private
-from autograder.judge.overlay import OverlayError
-from autograder.judge.private import PrivateError
 from autograder.lessons.bundle import pin
-from autograder.lessons.catalogue import ROOT, lesson_name, stem_of_notebook
-from course import exercises
+from autograder.lessons.catalogue import ROOT, lesson_name, named_stem
 from course.plain.text import counted
 
 #: What a verdict's test says of who sees it, and when.
@@ -55,22 +52,13 @@ exec "$root/venv/bin/python" -m autograder.grading.gradescope_run "$root" {words
 """
 
 
-class ImageError(Exception):
-    """An autograder that cannot be made, in a sentence."""
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
     parser.add_argument("out", type=Path, metavar="OUT.zip", help="where to write it")
     parser.add_argument(
         "--lesson", required=True, metavar="NAME", help="the assignment's lesson: 01_threads"
     )
-    parser.add_argument(
-        "--private",
-        type=Path,
-        metavar="DIR",
-        help=f"the folder that `init` made; default: {private.default_folder()}",
-    )
+    private.add_private(parser)
     parser.add_argument(
         "--visibility",
         choices=VISIBILITIES,
@@ -87,15 +75,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Writes the zip, and returns 0; 2 where it cannot be made."""
+    """Writes the zip, and returns 0."""
     try:
-        stem = stem_of_notebook(args.lesson)
-        if stem is None:
-            names = ", ".join(lesson_name(one) for one in exercises.stems())
-            raise ImageError(f"There is no lesson {args.lesson!r}. There are: {names}.")
+        stem = named_stem(args.lesson)
         folder = private.found(args.private)
         if folder is None:
-            raise ImageError(
+            raise Refused(
                 "The autograder needs your seed, and there is no private folder: "
                 "`python -m autograder init` makes it."
             )
@@ -103,12 +88,8 @@ def main(args: argparse.Namespace) -> int:
         overlay.use(folder)
         words = ["--lesson", lesson_name(stem), "--visibility", args.visibility]
         count = _write(args.out, folder, [*words, *(["--trust"] if args.trust else [])])
-    except (ImageError, PrivateError, OverlayError) as error:
-        print(error, file=sys.stderr)
-        return 2
     except OSError as error:
-        print(f"Cannot write {args.out}: {error.strerror}.", file=sys.stderr)
-        return 2
+        raise Refused(f"Cannot write {args.out}: {error.strerror}.") from error
     print(
         f"{args.out} holds {counted(count, 'file')}, your seed among them: upload it under "
         "Configure Autograder, and give it to nobody else."
@@ -123,9 +104,9 @@ def main(args: argparse.Namespace) -> int:
 def _write(out: Path, folder: Path, words: list[str]) -> int:
     """Puts the zip in place, whole; gives the number of its files."""
     if out.suffix.lower() != ".zip":
-        raise ImageError(f"{out}: Gradescope takes a zip. Call it {out}.zip.")
+        raise Refused(f"{out}: Gradescope takes a zip. Call it {out}.zip.")
     if out.exists():
-        raise ImageError(f"{out} is there already. Remove it, or choose another name.")
+        raise Refused(f"{out} is there already. Remove it, or choose another name.")
     fresh = out.with_name(f".{out.name}.tmp")
     count = 0
     try:

@@ -19,17 +19,15 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
 
+from autograder import Refused
 from autograder.grading.grade import Asked, grade
 from autograder.grading.gradescope import PRIVATE, VISIBILITIES
 from autograder.grading.judging import Run, judges_failures
 from autograder.grading.names import clean, few
-from autograder.grading.seeds import UsageError
-from autograder.grading.store import Store, StoreError, ordered
+from autograder.grading.store import Store, ordered
 from autograder.judge import overlay, private
 from autograder.judge.judge import CHECK, RIGHT, Graded
-from autograder.judge.overlay import OverlayError
-from autograder.judge.pool import JudgeError, Limits, Pool
-from autograder.judge.private import PrivateError
+from autograder.judge.pool import Limits, Pool
 from autograder.judge.sentences import HELD, UNREADABLE, WITHOUT_CELL
 from autograder.lessons.catalogue import lesson_exercises, stem_of_notebook
 
@@ -38,7 +36,6 @@ _STUDENT = "student"
 _ONE = "Hand in one notebook of the lesson, and nothing else."
 #: As a verdict's row has them.
 _RIGHT = frozenset(outcome.value for outcome in RIGHT)
-_REFUSED = (StoreError, JudgeError, UsageError, PrivateError, OverlayError)
 
 
 def main(words: list[str] | None = None, check: str = CHECK) -> int:
@@ -60,7 +57,7 @@ def main(words: list[str] | None = None, check: str = CHECK) -> int:
             limits, jobs = Limits(), min(2, os.cpu_count() or 1)
             with Pool(private.read(folder), jobs, limits, check, trust=args.trust) as pool:
                 found = [*grade([args.root / "submission"], store, pool, run, asked)]
-    except _REFUSED as error:
+    except Refused as error:
         print(error, file=sys.stderr)
         return 1
     failed = judges_failures(run.failed)

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import argparse
 import difflib
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from autograder import Refused
 from autograder.grading.anonymous import behind, has_pseudonyms, pseudonyms, without_name
 from autograder.grading.grade import add_from
 from autograder.grading.ledger import Entry
 from autograder.grading.names import look_alike
-from autograder.grading.store import StoreError, ordered, store_of
+from autograder.grading.store import ordered, store_of
 from autograder.grading.table import plain
 from autograder.judge.judge import Graded
 from autograder.judge.sentences import JUDGED_AGAIN
@@ -39,31 +39,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Prints the verdicts, the earliest first; 2 where there is none."""
-    try:
-        store = store_of(args.grades)
-        with store.explained():
-            called: Callable[[str], str] | None = None
-            if args.anonymous or has_pseudonyms(args.grades):
-                called = pseudonyms(args.grades)
-            names = store.students()
-            named = {look_alike(name): name for name in names}
-            asked = behind(args.student, names, called) if called else args.student
-            student = asked if asked in names else named.get(look_alike(asked))
-            found, entries = list[Entry](), list[Entry]()
-            if student is not None:
-                found = list(store.ledger.latest(student=student))
-                if args.exercise is not None:
-                    entries = store.ledger.history(student, args.exercise)
-    except StoreError as error:
-        print(error, file=sys.stderr)
-        return 2
+    """Prints the verdicts, the earliest first, and returns 0."""
+    store = store_of(args.grades)
+    with store.explained():
+        called: Callable[[str], str] | None = None
+        if args.anonymous or has_pseudonyms(args.grades):
+            called = pseudonyms(args.grades)
+        names = store.students()
+        named = {look_alike(name): name for name in names}
+        asked = behind(args.student, names, called) if called else args.student
+        student = asked if asked in names else named.get(look_alike(asked))
+        found, entries = list[Entry](), list[Entry]()
+        if student is not None:
+            found = list(store.ledger.latest(student=student))
+            if args.exercise is not None:
+                entries = store.ledger.history(student, args.exercise)
     if student is None:
         known = [] if args.anonymous else named
         near = difflib.get_close_matches(look_alike(args.student), known, 3)
         meant = f" Did you mean {', '.join(named[name] for name in near)}?" if near else ""
-        print(plain(f"{args.grades} has no student {args.student}.{meant}"), file=sys.stderr)
-        return 2
+        raise Refused(plain(f"{args.grades} has no student {args.student}.{meant}"))
     if args.anonymous and called:
         found, entries = _without_names(found, called), _without_names(entries, called)
         student = called(student)
@@ -73,8 +68,7 @@ def main(args: argparse.Namespace) -> int:
         near = difflib.get_close_matches(args.exercise, names, 1)
         there = f"There are: {', '.join(names)}." if names else "Leave it away: see what there is."
         meant = f"Did you mean {near[0]}?" if near else there
-        print(plain(f"{student} has no verdict on {args.exercise!r}. {meant}"), file=sys.stderr)
-        return 2
+        raise Refused(plain(f"{student} has no verdict on {args.exercise!r}. {meant}"))
     told = _told(student, args.exercise, entries) if entries else _overview(student, own)
     for line in told:
         print(plain(line))

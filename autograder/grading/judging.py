@@ -23,8 +23,6 @@ from course.plain.text import counted
 _LOOK_SECONDS = 0.2
 #: Verdicts with their panels that wait in memory while others are judged.
 _MOST_READY = 256
-#: Verdicts that a sentence names.
-_NAMED = 5
 #: Verdicts, each with the one that was looked up for just this work.
 _Ready = list[tuple[Graded, Graded | None]]
 
@@ -224,7 +222,7 @@ def summarise(store: Store, shown_seed: str) -> list[Graded]:
 
     with store.summarising():
         known = Class(store)
-        rows = [row.graded for row in known.rows]
+        rows = known.rows
         store.write(SUMMARY, as_json(rows))
         store.write("verdicts.jsonl", as_json_lines(rows))
         store.write("verdicts.csv", as_csv(rows))
@@ -238,7 +236,7 @@ def judges_failures(failed: Sequence[Graded]) -> list[str]:
 
     if not failed:
         return []
-    names = few([f"{row.student} {row.exercise}" for row in failed], _NAMED)
+    names = few([f"{row.student} {row.exercise}" for row in failed])
     count = "1 answer" if len(failed) == 1 else f"{len(failed)} answers"
     return [
         plain(

@@ -20,14 +20,8 @@ from typing import Any
 import sqlalchemy as sql
 from sqlalchemy.exc import ProgrammingError
 
-from autograder.grading.database import (
-    LedgerError,
-    database,
-    has_ledger,
-    must_not_begin,
-    said_by,
-    whose,
-)
+from autograder import Refused
+from autograder.grading.database import database, has_ledger, must_not_begin, said_by, whose
 from autograder.judge.judge import Graded
 from course.engine.faults import Outcome
 
@@ -110,7 +104,7 @@ class Ledger:
     """The ledger of one folder. Several runs may write to it side by side.
 
     Every method raises SQLAlchemyError where the database cannot be read or written, and
-    LedgerError where it is not what it was.
+    Refused where it is not what it was.
     """
 
     def __init__(self, folder: Path, url: str | None = None) -> None:
@@ -120,13 +114,13 @@ class Ledger:
             url: of a server, for a folder whose ledger is to be there.
 
         Raises:
-            LedgerError: where it was made by a later version, or is none.
+            Refused: where it was made by a later version, or is none.
         """
         self._run = ""
         #: the last run that had a notebook which was asked for in vain
         self.held_by = ""
         if not url and not has_ledger(folder) and (lost := must_not_begin(folder)):
-            raise LedgerError(lost)  # before SQLite makes a file
+            raise Refused(lost)  # before SQLite makes a file
         self._database = database(folder, url)
         self.name = self._database.name
         self._engine = self._database.engine
@@ -134,15 +128,15 @@ class Ledger:
         with self._engine.begin() as connection:
             found = self._database.version(connection)
             if found > VERSION:
-                raise LedgerError(
+                raise Refused(
                     f"{self.name} is a ledger of version {found}, and this grader knows "
                     f"{VERSION}. Grade with the version that made it, or into another folder."
                 )
             lost = must_not_begin(folder) if not found else ""
             if lost:
-                raise LedgerError(lost)
+                raise Refused(lost)
             if sql.inspect(connection).has_table(_VERDICTS.name) != bool(found):
-                raise LedgerError(
+                raise Refused(
                     f"{self.name} is the database of something else, and no ledger. Nothing is "
                     "entered in it: grade into another folder, or move it away."
                 )
@@ -156,44 +150,18 @@ class Ledger:
 
     def append(self, graded: Graded, course: str, lesson: str) -> None:
         """Adds a verdict: after this returns, no crash loses it."""
-        when = _now()
+        when, verdict = _now(), _written(graded)
+        place = _is(graded.student, graded.notebook, graded.exercise)
+        same = _VERDICTS.c.verdict == verdict, _VERDICTS.c.time == when
+        query = sql.select(_VERDICTS.c.id).where(*place, *same)
 
         def work(again: bool) -> None:
             with self._engine.begin() as connection:
-                self._append(connection, graded, course, lesson, when, again)
+                if again and connection.execute(query).first():
+                    return  # only the answer to the commit was lost
+                self._insert(connection, graded, verdict, when, course, lesson, graded.content)
 
         self._database.during(work)
-
-    def append_all(self, rows: Iterable[tuple[Graded, str]]) -> int:
-        """Adds verdicts of another time and of unknown versions, all or none; gives their number.
-
-        Nothing is added where the ledger already holds a verdict.
-        """
-        with self._engine.begin() as connection:
-            if connection.execute(sql.select(_VERDICTS.c.id).limit(1)).first() is not None:
-                return 0
-            count = 0
-            for graded, when in rows:
-                self._append(connection, graded, "", "", when)
-                count += 1
-            return count
-
-    def _append(
-        self,
-        connection: sql.Connection,
-        graded: Graded,
-        course: str,
-        lesson: str,
-        when: str,
-        again: bool = False,
-    ) -> None:
-        verdict = json.dumps({name: getattr(graded, name) for name in _SHORT_FIELDS})
-        if again:  # it may be there: only the answer to the commit was lost
-            place = _is(graded.student, graded.notebook, graded.exercise)
-            same = _VERDICTS.c.verdict == verdict, _VERDICTS.c.time == when
-            if connection.execute(sql.select(_VERDICTS.c.id).where(*place, *same)).first():
-                return
-        self._insert(connection, graded, verdict, when, course, lesson, graded.content)
 
     def _insert(
         self,
@@ -234,29 +202,24 @@ class Ledger:
 
     def works(self) -> list[tuple[str, str, str]]:
         """Every (student, notebook, exercise) that has a verdict, or had one."""
-
-        def work(_: bool) -> list[tuple[str, str, str]]:
-            with self._reading.begin() as connection:
-                return [(*row,) for row in connection.execute(sql.select(*_WHOSE).distinct())]
-
-        return self._database.during(work)
+        return [(*row,) for row in self._read(sql.select(*_WHOSE).distinct())]
 
     def count(self, student: str) -> int:
         """How many rows there are of a student."""
         query = sql.select(sql.func.count()).where(_VERDICTS.c.student == student)
-        return int(self._read(query)[0])
+        return int(self._read(query)[0][0])
 
     def forget(self, student: str) -> int:
         """Removes every verdict of a student and leaves a line without the name; their number.
 
         Raises:
-            LedgerError: on a server, where the tables are not this role's own.
+            Refused: on a server, where the tables are not this role's own.
         """
         with self._engine.begin() as connection:
             try:
                 self._database.opens(connection, True)
             except ProgrammingError as error:
-                raise LedgerError(
+                raise Refused(
                     f"{self.name} lets only the owner of its tables remove a verdict, and says: "
                     f"{said_by(error)}. Run this as that role, from a folder whose ledger is named "
                     "with it: `grade --ledger URL --out ANOTHER`."
@@ -293,32 +256,26 @@ class Ledger:
         """The verdict of this number, without its panel.
 
         Raises:
-            LedgerError: where there is none of it, or it was withdrawn.
+            Refused: where there is none of it, or it was withdrawn.
         """
         query = sql.select(*_SHORT_COLUMNS).where(_VERDICTS.c.id == number)
         for entry in self._listed(query):
             if entry.graded is not None:
                 return entry.graded
-        raise LedgerError(f"{self.name} has no verdict of the number {number}.")
+        raise Refused(f"{self.name} has no verdict of the number {number}.")
 
     def attempts(self) -> dict[tuple[str, str], int]:
         """By notebook and exercise, how many different submissions have had a verdict on it."""
         each = sql.select(*_WHOSE, _VERDICTS.c.submission).distinct().subquery()
         place = each.c.notebook, each.c.exercise
-        query = sql.select(*place, sql.func.count()).group_by(*place)
-
-        def work(_: bool) -> dict[tuple[str, str], int]:
-            with self._reading.begin() as connection:
-                found = connection.execute(query).all()
-            return {(notebook, exercise): count for notebook, exercise, count in found}
-
-        return self._database.during(work)
+        found = self._read(sql.select(*place, sql.func.count()).group_by(*place))
+        return {(notebook, exercise): count for notebook, exercise, count in found}
 
     def panel_characters(self) -> int:
         """What the panels of all verdicts that hold have together."""
         lengths = sql.func.sum(sql.func.length(_VERDICTS.c.panel))
         query = sql.select(lengths).where(_VERDICTS.c.id.in_(_newest({})))
-        return int(self._read(query)[0] or 0)
+        return int(self._read(query)[0][0] or 0)
 
     def history(self, student: str, exercise: str) -> list[Entry]:
         """Every verdict on a student's exercise, the earliest first."""
@@ -329,15 +286,14 @@ class Ledger:
 
     def students(self) -> list[str]:
         """Whoever has a verdict, or had one."""
-        query = sql.select(_VERDICTS.c.student).distinct()
-        return list(self._read(query))
+        return [name for (name,) in self._read(sql.select(_VERDICTS.c.student).distinct())]
 
     def _read(self, query: sql.Select[Any]) -> Sequence[Any]:
-        """Its first column, whole."""
+        """Its rows, at once."""
 
         def work(_: bool) -> Sequence[Any]:
             with self._reading.begin() as connection:
-                return connection.execute(query).scalars().all()
+                return connection.execute(query).all()
 
         return self._database.during(work)
 
@@ -384,7 +340,7 @@ class Ledger:
             forgotten: its lines on who was forgotten.
 
         Raises:
-            LedgerError: where it holds other verdicts.
+            Refused: where it holds other verdicts.
         """
         with self._engine.begin() as connection:
             mine = connection.execute(sql.select(_VERDICTS).order_by(_VERDICTS.c.id))
@@ -408,8 +364,8 @@ class Ledger:
                 self._database.numbered(connection, _FORGOTTEN.name)
         return came, count
 
-    def _other(self) -> LedgerError:
-        return LedgerError(
+    def _other(self) -> Refused:
+        return Refused(
             f"{self.name} holds verdicts that are not these, of another course or graded there "
             "since. Nothing is changed in it: take an empty database, one for each class."
         )
@@ -468,6 +424,11 @@ def _newest(whose: Mapping[str, str]) -> Any:
     return newest.scalar_subquery()
 
 
+def _written(graded: Graded) -> str:
+    """What a row holds of a verdict, beside its panel and its text."""
+    return json.dumps({name: getattr(graded, name) for name in _SHORT_FIELDS})
+
+
 def _graded(row: Mapping[Any, Any]) -> Graded | None:
     """A row's verdict; fields that came later have their defaults."""
     if row["verdict"] == _WITHDRAWN:
@@ -479,7 +440,7 @@ def _graded(row: Mapping[Any, Any]) -> Graded | None:
         Outcome(graded.outcome)  # a later version may have others
         return graded
     except (ValueError, TypeError, AttributeError) as error:
-        raise LedgerError(
+        raise Refused(
             f"Row {row['id']} of the ledger holds no verdict that this version knows: another one "
             "has written it, or something else. Grade with that version, or put your copy of the "
             "ledger back."

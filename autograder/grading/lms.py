@@ -21,6 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from autograder import Refused
 from autograder.grading.archive import LARGEST_METADATA_BYTES, METADATA
 from autograder.grading.folders import is_notebook
 from autograder.grading.names import clean, few
@@ -49,11 +50,6 @@ _CLASSROOM = "-submissions"
 _GRADESCOPE = re.compile(r"submission_\d+")
 #: Gradescope's file has some six levels.
 _DEEPEST = 30
-_NAMED = 5
-
-
-class FormError(Exception):
-    """A folder that an LMS made, and that cannot be read, in a sentence."""
 
 
 @dataclass(frozen=True)
@@ -80,15 +76,15 @@ def form_of(folder: Path, names: Sequence[str], of_an_lms: bool = True) -> Form 
         of_an_lms: whether it may be read for whose work it is, or a student may have made it.
 
     Raises:
-        FormError: where it is one, and what says whose work it is cannot be read.
+        Refused: where it is one, and what says whose work it is cannot be read.
     """
     if (folder / METADATA).is_file():
         return _gradescope(folder / METADATA) if of_an_lms else Form("Gradescope", lambda _: [])
     if _most(_GRADESCOPE.fullmatch, names):
         if not of_an_lms:
             return Form("Gradescope", lambda _: [])
-        raise FormError(
-            f"{folder} holds Gradescope's folders ({few(names, _NAMED)}) and no {METADATA}, which "
+        raise Refused(
+            f"{folder} holds Gradescope's folders ({few(names)}) and no {METADATA}, which "
             "says whose each is: nobody is graded. Take Export Submissions' zip as it is."
         )
     classroom = _classroom(folder.name)
@@ -176,7 +172,7 @@ def _gradescope(metadata: Path) -> Form:
     """Gradescope: a folder a submission, and beside them a file that says whose each is."""
     submissions = _yaml(metadata)
     if not isinstance(submissions, dict):
-        raise FormError(f"{metadata} holds no submissions. Nothing beside it is graded.")
+        raise Refused(f"{metadata} holds no submissions. Nothing beside it is graded.")
     people = {name: list(_submitters(told)) for name, told in submissions.items()}
     return Form("Gradescope", lambda name: people.get(name, []))
 
@@ -212,7 +208,7 @@ def _yaml(path: Path) -> Any:
     """What a file of YAML holds: texts, lists and dicts; of an alias nothing.
 
     Raises:
-        FormError: where it is none.
+        Refused: where it is none.
     """
     import yaml
 
@@ -243,13 +239,13 @@ def _yaml(path: Path) -> Any:
                 open_nodes.append(node)
                 keys.append(None)
                 if len(open_nodes) > _DEEPEST:
-                    raise FormError(f"{path} is nested too deep. Nothing beside it is graded.")
+                    raise Refused(f"{path} is nested too deep. Nothing beside it is graded.")
             elif isinstance(event, yaml.MappingEndEvent | yaml.SequenceEndEvent):
                 open_nodes.pop()
                 keys.pop()
     except (yaml.YAMLError, UnicodeError, Fault) as error:
         detail = clean(" ".join(str(error).split()), 160)
-        raise FormError(
+        raise Refused(
             f"{path} cannot be read: {detail}. It says whose each folder is, so nothing beside it "
             "is graded. Download the export again."
         ) from error
@@ -271,5 +267,5 @@ def latest(submissions: Iterable[Submission]) -> tuple[list[Submission], list[st
         kept += own
         if len(own) < len(claim):
             again.append(f"{claim[0].student} ({claim[0].notebook})")
-    said = f"Handed in more than once, the last one counts: {few(again, _NAMED)}."
+    said = f"Handed in more than once, the last one counts: {few(again)}."
     return kept, [said] if again else []

@@ -10,12 +10,12 @@ a copy. The same command again goes on, or says that it is done.
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
+from autograder import Refused
 from autograder.grading.database import NAME, URL_FILE, has_ledger, url_of
 from autograder.grading.grade import add_from
-from autograder.grading.store import Store, StoreError
+from autograder.grading.store import Store
 from course.plain.text import counted
 
 FOLDER = "folder"
@@ -30,16 +30,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Moves it, and returns 0; 2 where nothing was moved."""
+    """Moves it, and returns 0."""
     folder: Path = args.grades
     if not has_ledger(folder):
-        print(f"There is no ledger in {folder}. --from names the right one.", file=sys.stderr)
-        return 2
-    try:
-        print(moved(folder, args.where))
-    except StoreError as error:
-        print(error, file=sys.stderr)
-        return 2
+        raise Refused(f"There is no ledger in {folder}. --from names the right one.")
+    print(moved(folder, args.where))
     return 0
 
 
@@ -47,7 +42,7 @@ def moved(folder: Path, where: str) -> str:
     """Takes the ledger of `folder` to `where`, and says what was done.
 
     Raises:
-        StoreError: where it could not be; the folder's ledger is then as it was.
+        Refused: where it could not be; the folder's ledger is then as it was.
     """
     url = None if where == FOLDER else where
     store = Store(folder)
@@ -60,12 +55,12 @@ def moved(folder: Path, where: str) -> str:
             return f"The ledger of {folder} is there already: {source.name}."
         running = source.at_work()
         if running:
-            raise StoreError(
+            raise Refused(
                 f"A grader is at work in {source.name} ({', '.join(running)}). Wait until it has "
                 "ended, or stop it with Ctrl-C; then the same command again."
             )
         if there and url:
-            raise StoreError(
+            raise Refused(
                 f"The ledger of {folder} is on a server, {source.name}. Take it back first: "
                 f"python -m autograder ledger {FOLDER} --from {folder}"
             )
@@ -77,7 +72,7 @@ def moved(folder: Path, where: str) -> str:
         for one, file in ((source, folder / NAME), (goal, place / NAME)):
             one.close()
             if file.with_name(f"{NAME}-wal").exists():
-                raise StoreError(f"Another process has {file} open. End it, and try again.")
+                raise Refused(f"Another process has {file} open. End it, and try again.")
         if url:
             (place / URL_FILE).replace(known)  # from here on it counts
             left = set_aside(folder / NAME)

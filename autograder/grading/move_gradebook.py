@@ -11,15 +11,13 @@ that it came from is renamed, so that nothing is marked there by mistake; a serv
 from __future__ import annotations
 
 import argparse
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import sqlalchemy as sql
 
+from autograder import Refused
 from autograder.grading.move import set_aside
 from autograder.grading.opened import (
-    GradebookError,
     address_of,
     explained,
     open_gradebook,
@@ -40,12 +38,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Takes it there, and returns 0; 2 where nothing was changed."""
-    try:
-        print(moved(args.source, args.goal))
-    except GradebookError as error:
-        print(error, file=sys.stderr)
-        return 2
+    """Takes it there, and returns 0."""
+    print(moved(args.source, args.goal))
     return 0
 
 
@@ -53,7 +47,7 @@ def moved(source: str, goal: str) -> str:
     """Copies the gradebook `source` to `goal`, and says what was done.
 
     Raises:
-        GradebookError: where it could not be; both are then as they were.
+        Refused: where it could not be; both are then as they were.
     """
     from nbgrader.api import Base
 
@@ -62,7 +56,7 @@ def moved(source: str, goal: str) -> str:
     require_gradebook(source)
     file = _file(goal)
     if file is not None and not file.absolute().parent.is_dir():
-        raise GradebookError(f"There is no folder {file.absolute().parent} for a gradebook.")
+        raise Refused(f"There is no folder {file.absolute().parent} for a gradebook.")
     new = file is not None and not file.exists()
     if not new:
         require_room(goal)
@@ -76,7 +70,7 @@ def moved(source: str, goal: str) -> str:
             if sql.inspect(reading).has_table(POLICY.name):
                 tables.append(POLICY)
             count = _copied(reading, goal, tables)
-    except GradebookError:
+    except Refused:
         if new and file is not None:
             file.unlink(missing_ok=True)
         raise
@@ -99,8 +93,9 @@ def _copied(reading: sql.Connection, goal: str, tables: list[sql.Table]) -> dict
     with explained(goal, "written"), open_gradebook(goal) as book, book.engine.begin() as writing:
         for table in tables:
             table.create(writing, checkfirst=True)
-        if any(writing.execute(sql.select(table).limit(1)).first() for table in _own(tables)):
-            raise GradebookError(
+        own = [table for table in tables if table.name != "course"]
+        if any(writing.execute(sql.select(table).limit(1)).first() for table in own):
+            raise Refused(
                 f"{without_password(goal)} holds a gradebook already. Nothing is changed in it: "
                 "name an empty database."
             )
@@ -125,10 +120,6 @@ def _complete(reading: sql.Connection, writing: sql.Connection) -> None:
     there = {*reading.execute(sql.select(Course.id)).scalars()}
     for course in sorted(named - there):
         writing.execute(sql.insert(Course).values(id=course))
-
-
-def _own(tables: list[sql.Table]) -> Iterator[sql.Table]:
-    return (table for table in tables if table.name != "course")
 
 
 def _file(url: str) -> Path | None:

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from course.plain.text import unstacked
 
 LONGEST_NAME = 80
+#: Names that a sentence has.
+FEW = 5
 _UNSEEN = re.compile("VARIATION SELECTOR|GRAPHEME JOINER|FILLER|KHMER VOWEL INHERENT")
 #: Letters that a reader takes for Latin ones, and these: Cyrillic, Greek, and Latin's own.
 _LOOK_LATIN = str.maketrans(
@@ -41,7 +43,7 @@ def look_alike(name: str) -> str:
     return " ".join(words.split()) or text
 
 
-def few(names: Sequence[str], most: int) -> str:
+def few(names: Sequence[str], most: int = FEW) -> str:
     """Names in a sentence, of many the first; between them semicolons where one has a comma."""
     between = "; " if any("," in name for name in names) else ", "
     more = f" and {len(names) - most} more" if len(names) > most else ""

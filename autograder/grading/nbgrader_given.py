@@ -20,17 +20,16 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SQLAlchemyError
 from traitlets import TraitError
 
+from autograder import Refused
 from autograder.grading.collect import SUBMITTED
 from autograder.grading.database import said_by
 from autograder.grading.lateness import has_policy, work_out_again
 from autograder.grading.names import few
 from autograder.grading.nbgrader_writer import NOT_ATTEMPTED, Writer
-from autograder.grading.opened import GradebookError
 from autograder.grading.submissions import Submission
 from autograder.grading.timestamps import UnknownZoneError, moment, told, zone_of
 from autograder.judge.judge import Graded
 
-_NAMED = 5
 #: How a traceback names its error, and SQLAlchemy in a line of its own the database's; it puts its
 #: statement and a link behind that.
 _NAMES_ERROR = re.compile(r"[\w.]+: |\(\w+\.\w+\) ")
@@ -148,7 +147,7 @@ def write_notebooks(
     said = []
     if unnamed:
         said.append(
-            f"No folder can have the name of {few(unnamed, _NAMED)}: the points are in the "
+            f"No folder can have the name of {few(unnamed)}: the points are in the "
             "gradebook, and no autograded notebook is made."
         )
     if work:
@@ -171,7 +170,7 @@ def _write(
         return [*writer.said]
     except (NbGraderException, TraitError, OSError, SQLAlchemyError) as error:
         why = heard.last or said_by(error)
-        raise GradebookError(
+        raise Refused(
             f"Not all autograded notebooks could be written: {why[:300].rstrip('.')}."
         ) from error
 
@@ -180,7 +179,7 @@ def late_by_now(url: str, book: Any, assignments: Set[str]) -> None:
     """Has the gradebook's penalties be those of its points as they are: marks may be new.
 
     Raises:
-        GradebookError: where nbgrader's settings cannot be read.
+        Refused: where nbgrader's settings cannot be read.
     """
     if not has_policy(book):
         return
@@ -190,7 +189,7 @@ def late_by_now(url: str, book: Any, assignments: Set[str]) -> None:
         for assignment in sorted(assignments):
             work_out_again(app, book, assignment)
     except TraitError as error:
-        raise GradebookError(f"nbgrader's settings cannot be used: {error}") from error
+        raise Refused(f"nbgrader's settings cannot be used: {error}") from error
 
 
 class _Heard(logging.Handler):
@@ -209,7 +208,7 @@ def _application(url: str, heard: _Heard) -> AutogradeApp:
     """nbgrader's settings as its own command reads them here, for this gradebook.
 
     Raises:
-        GradebookError: where they cannot be read. nbgrader would end, or go on without them.
+        Refused: where they cannot be read. nbgrader would end, or go on without them.
     """
     app = AutogradeApp()
     app.log.handlers, app.log.propagate = [heard], False
@@ -218,7 +217,7 @@ def _application(url: str, heard: _Heard) -> AutogradeApp:
         app.initialize([])
     except (Exception, SystemExit) as error:  # whatever a person wrote into nbgrader_config.py
         why = heard.last or f"{type(error).__name__}: {error}"
-        raise GradebookError(f"nbgrader's settings cannot be read: {why[:300]}.") from error
+        raise Refused(f"nbgrader's settings cannot be read: {why[:300]}.") from error
     app.log.handlers = [heard]
     address = make_url(url)
     file = (address.get_backend_name() == "sqlite" and address.database) or ""

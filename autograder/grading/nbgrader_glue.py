@@ -22,39 +22,23 @@ from nbgrader import utils
 from nbgrader.converters.base import NbGraderException
 from traitlets import Bool, Float, Integer, Unicode
 
+from autograder import Refused
 from autograder.grading import judging, lateness, pages, seeds, timestamps
 from autograder.grading.class_list import enter_students, extensions_of_nobody
 from autograder.grading.collect import of_student
 from autograder.grading.folders import SUFFIX
 from autograder.grading.names import clean
 from autograder.grading.nbgrader_writer import Writer, is_ignored
-from autograder.grading.opened import (
-    GradebookError,
-    open_gradebook,
-    prepare,
-    require_gradebook,
-    without_password,
-)
-from autograder.grading.roster import RosterError, class_roster
-from autograder.grading.store import Store, StoreError
+from autograder.grading.opened import open_gradebook, prepare, require_gradebook, without_password
+from autograder.grading.roster import class_roster
+from autograder.grading.store import Store
 from autograder.grading.submissions import Submission
 from autograder.judge import overlay
 from autograder.judge.judge import seed_id
-from autograder.judge.overlay import OverlayError
-from autograder.judge.pool import JudgeError, Limits, Pool
-from autograder.judge.private import PrivateError
+from autograder.judge.pool import Limits, Pool
 from autograder.judge.sentences import Fault
 from autograder.lessons.catalogue import stem_of_notebook
 
-_REFUSED = (
-    StoreError,
-    JudgeError,
-    seeds.UsageError,
-    RosterError,
-    PrivateError,
-    OverlayError,
-    GradebookError,
-)
 _OTHER_NAME = (
     "%r is %r on the roster, and nbgrader goes by its folder's name: nothing of theirs is graded. "
     "`python -m autograder grade %s --gradebook %s` goes by the roster; or give its column "
@@ -102,7 +86,7 @@ class JudgedAutograde(Writer):
             limits = Limits(self.time_limit, self.memory_limit * 2**20)
             with Pool(seed, self.jobs, limits, trust=self.trust) as self._pool:
                 super().start()
-        except _REFUSED as error:
+        except Refused as error:
             self.log.error(str(error))
             raise NbGraderException(str(error)) from None  # the formgrader shows where from
 

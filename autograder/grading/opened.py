@@ -13,22 +13,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from autograder import Refused
 from autograder.grading.database import INSTALL, NO_ADDRESS, said_by
 from autograder.grading.names import clean, few
 from autograder.lessons.catalogue import stem_of_notebook
 
-#: Tables, columns, assignments that a sentence names.
-_NAMED = 5
 #: What to do next, by SQLite's code.
 _STEPS = {
     sqlite3.SQLITE_BUSY: " Another program is at work in it: wait for it, then the same again.",
     sqlite3.SQLITE_FULL: " Make room on its disk, then the same again.",
     sqlite3.SQLITE_READONLY: " Make the file and its folder writable, then the same again.",
 }
-
-
-class GradebookError(Exception):
-    """A gradebook that cannot be used, in a sentence."""
 
 
 def prepare() -> None:
@@ -58,7 +53,7 @@ def require_gradebook(url: str, lesson: str = "LESSON", writes: bool = False) ->
         writes: whether something is to be written to it.
 
     Raises:
-        GradebookError: it is none; nothing is there; nbgrader has to bring it to its version
+        Refused: it is none; nothing is there; nbgrader has to bring it to its version
             first; it is another course's; it is a file that cannot be written.
     """
     from sqlalchemy import inspect
@@ -69,18 +64,18 @@ def require_gradebook(url: str, lesson: str = "LESSON", writes: bool = False) ->
     if address.get_backend_name() == "sqlite" and not database.startswith("file:"):
         path = Path(database)
         if not path.absolute().parent.is_dir():
-            raise GradebookError(f"There is no folder {path.absolute().parent} for a gradebook.")
+            raise Refused(f"There is no folder {path.absolute().parent} for a gradebook.")
         if path.is_dir():
-            raise GradebookError(f"{database} is a folder: expected a gradebook's file in it.")
+            raise Refused(f"{database} is a folder: expected a gradebook's file in it.")
         if not path.is_file():
             there = sorted(one.name for one in path.absolute().parent.iterdir())
             if moved := [name for name in there if name.startswith(f"{path.name}.moved")]:
-                raise GradebookError(
+                raise Refused(
                     f"There is no gradebook {database} any more: it was taken to another address, "
-                    f"and {few(moved, _NAMED)} is what it was before. Name the new address: "
+                    f"and {few(moved)} is what it was before. Name the new address: "
                     "--gradebook, and c.CourseDirectory.db_url in nbgrader_config.py."
                 )
-            raise GradebookError(f"There is no gradebook {database}. {_makes(url, lesson)}")
+            raise Refused(f"There is no gradebook {database}. {_makes(url, lesson)}")
         shown = database
     with _inspected(url) as engine:
         tables = inspect(engine).get_table_names()
@@ -92,14 +87,14 @@ def require_gradebook(url: str, lesson: str = "LESSON", writes: bool = False) ->
             return
         _must_be_nothing_else(shown, tables)
         if address.get_backend_name() != "sqlite":
-            raise GradebookError(f"There is no gradebook in {shown}. {_makes(url, lesson)}")
+            raise Refused(f"There is no gradebook in {shown}. {_makes(url, lesson)}")
 
 
 def require_room(url: str) -> None:
     """Holds a database to have nothing that is not this course's.
 
     Raises:
-        GradebookError: where it is one of something else, or cannot be opened.
+        Refused: where it is one of something else, or cannot be opened.
     """
     from sqlalchemy import inspect
 
@@ -117,7 +112,7 @@ def _inspected(url: str) -> Iterator[Any]:
     try:
         engine = create_engine(address_of(url))
     except ModuleNotFoundError as error:
-        raise GradebookError(f"A gradebook on a server needs {error.name}: {INSTALL}") from error
+        raise Refused(f"A gradebook on a server needs {error.name}: {INSTALL}") from error
     try:
         with explained(url, "opened"):
             yield engine
@@ -129,7 +124,7 @@ def address_of(url: str) -> Any:
     """The parts of a gradebook's address.
 
     Raises:
-        GradebookError: it is none.
+        Refused: it is none.
     """
     from sqlalchemy.engine import make_url
 
@@ -138,7 +133,7 @@ def address_of(url: str) -> Any:
         kind = address.get_backend_name()
         if kind == "postgresql" or (kind == "sqlite" and address.database):
             return address
-    raise GradebookError(
+    raise Refused(
         f"{url!r} is no address of a gradebook: expected sqlite:///gradebook.db (with three "
         "slashes) or postgresql://USER@HOST/NAME."
     )
@@ -149,9 +144,9 @@ def _must_be_nothing_else(shown: str, tables: list[str]) -> None:
     ours = {"verdicts", "claims", "ledger_version", "forgotten"}  # the ledger's, on a server
     others = [name for name in tables if name not in ours]
     if others:
-        raise GradebookError(
+        raise Refused(
             f"{shown} is a database of something else: expected nbgrader's tables, got "
-            f"{few(others, _NAMED)}. Nothing is written to it."
+            f"{few(others)}. Nothing is written to it."
         )
 
 
@@ -168,8 +163,8 @@ def _must_be_of_now(shown: str, there: Any, url: str) -> None:
         columns = {column["name"] for column in there.get_columns(table.name)}
         lacking += [f"{table.name}.{c.name}" for c in table.columns if c.name not in columns]
     if lacking:
-        raise GradebookError(
-            f"{shown} is of an older version of nbgrader: it lacks {few(lacking, _NAMED)}. "
+        raise Refused(
+            f"{shown} is of an older version of nbgrader: it lacks {few(lacking)}. "
             f"`nbgrader db upgrade --db {_quoted(url)}` brings it up (a copy of a file it makes "
             "itself), then the same command again; where that changes nothing, put your copy of it "
             "back. Nothing is written to it."
@@ -184,8 +179,8 @@ def _must_be_ours(shown: str, engine: Any) -> None:
         ).all()
     if found and not any(notebook and stem_of_notebook(notebook) for _, notebook in found):
         names = sorted({clean(name) for name, _ in found})
-        raise GradebookError(
-            f"{shown} is another course's gradebook: it has {few(names, _NAMED)}, and no lesson of "
+        raise Refused(
+            f"{shown} is another course's gradebook: it has {few(names)}, and no lesson of "
             "this course. Nothing is written to it. `make build` enters this course's lessons in "
             "the gradebook that nbgrader_config.py names: gradebook.db, unless you changed that."
         )
@@ -202,7 +197,7 @@ def _must_take_a_write(url: str, engine: Any) -> None:
 
 @contextlib.contextmanager
 def explained(url: str, wanted: str) -> Iterator[None]:
-    """What a database or nbgrader refuses is a GradebookError: it cannot be `wanted`."""
+    """What a database or nbgrader refuses is a Refused: it cannot be `wanted`."""
     from nbgrader.api import InvalidEntry
     from sqlalchemy.exc import SQLAlchemyError
 
@@ -214,7 +209,7 @@ def explained(url: str, wanted: str) -> Iterator[None]:
         said = said_by(told or error)
         code = getattr(getattr(told, "orig", None), "sqlite_errorcode", 0)
         step = _STEPS.get(code & 0xFF, "")
-        raise GradebookError(
+        raise Refused(
             f"The gradebook {without_password(url)} cannot be {wanted}: {said}.{step}"
         ) from error
 
@@ -223,7 +218,7 @@ def open_gradebook(url: str) -> Any:
     """nbgrader's own handle to it.
 
     Raises:
-        GradebookError: without a driver, or without alembic on the path.
+        Refused: without a driver, or without alembic on the path.
     """
     from nbgrader.api import Gradebook
 
@@ -231,7 +226,7 @@ def open_gradebook(url: str) -> Any:
     try:
         return Gradebook(url)
     except (ImportError, FileNotFoundError) as error:
-        raise GradebookError(
+        raise Refused(
             f"The gradebook {without_password(url)} cannot be opened: {error}."
         ) from error
 

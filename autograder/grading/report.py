@@ -78,15 +78,28 @@ class ExerciseView:
 
 
 @dataclass(frozen=True)
-class StudentView:
-    """One student's row and section. `cells` has an entry an exercise, None where no verdict."""
+class Together:
+    """Verdicts under one name: a student's, in a lesson or in all, or a lesson's of a student.
+
+    Attributes:
+        place: where they stand.
+        cells: as they are shown, None for an exercise without one.
+        verdicts: for the filter.
+    """
 
     name: str
-    anchor: str
-    cells: list[Cell | None]
-    points: float
-    max_points: float
-    verdicts: str
+    rows: Sequence[Graded]
+    place: str = ""
+    cells: Sequence[Cell | None] = ()
+    verdicts: str = ""
+
+    @property
+    def points(self) -> float:
+        return math.fsum(row.points for row in self.rows)
+
+    @property
+    def max_points(self) -> float:
+        return math.fsum(row.max_points for row in self.rows)
 
 
 @dataclass(frozen=True)
@@ -95,7 +108,7 @@ class LessonView:
 
     name: str
     exercises: list[str]
-    students: list[StudentView]
+    students: list[Together]
     views: list[ExerciseView]
 
 
@@ -198,16 +211,9 @@ def lesson_view(notebook: str, rows: Sequence[Graded], choice: Filter) -> Lesson
     students = []
     for name in sorted({row.student for row in rows}, key=str.casefold):
         own = {row.exercise: row for row in rows if row.student == name}
-        students.append(
-            StudentView(
-                name,
-                anchor(notebook, name),
-                [verdict_cell(own[e]) if e in own else None for e in exercises],
-                math.fsum(row.points for row in own.values()),
-                math.fsum(row.max_points for row in own.values()),
-                choice.verdicts(own.values()),
-            )
-        )
+        cells = [verdict_cell(own[e]) if e in own else None for e in exercises]
+        told = choice.verdicts(own.values())
+        students.append(Together(name, [*own.values()], anchor(notebook, name), cells, told))
     views = [exercise_view(e, [row for row in rows if row.exercise == e]) for e in exercises]
     return LessonView(notebook or "No lesson", exercises, students, views)
 

@@ -8,15 +8,13 @@ neither panels nor comments of theirs are in it.
 from __future__ import annotations
 
 import argparse
-import sys
 
 from autograder.grading.anonymous import pseudonyms
 from autograder.grading.grade import add_from
 from autograder.grading.report_pages import Class, write_report
 from autograder.grading.seeds import UsageError, chosen_seed
-from autograder.grading.store import Store, StoreError, store_of
+from autograder.grading.store import Store, store_of
 from autograder.judge.judge import seed_id
-from autograder.judge.private import PrivateError
 from course.plain.text import counted
 
 
@@ -28,17 +26,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Writes the report, and returns 0, or 2 where it could not be written."""
-    try:
-        store = store_of(args.grades)
-        with store.explained():
-            called = pseudonyms(store.out) if args.anonymous else None
-        with store.summarising():
-            known = Class(store, called)
-            place = write_report(known, _shown_seed(args.seed, store))
-    except (StoreError, UsageError, PrivateError) as error:
-        print(error, file=sys.stderr)
-        return 2
+    """Writes the report, and returns 0."""
+    store = store_of(args.grades)
+    with store.explained():
+        called = pseudonyms(store.out) if args.anonymous else None
+    with store.summarising():
+        known = Class(store, called)
+        place = write_report(known, _shown_seed(args.seed, store))
     print(f"{place}: {counted(len(known.whose), 'student')}, {len(known.rows)} verdicts.")
     return 0
 

@@ -11,7 +11,6 @@ Without names the same stands in `anonymous/`, to be given away as a folder.
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
@@ -23,9 +22,9 @@ from autograder.grading.insights import insights
 from autograder.grading.mistakes import Mistakes
 from autograder.grading.names import slug
 from autograder.grading.report import (
-    Cell,
     Filter,
     Overview,
+    Together,
     anchor,
     environment,
     exercise_view,
@@ -52,60 +51,31 @@ SIMILAR = "similar.html"
 _STAMP_BYTES = 200
 
 
-@dataclass(frozen=True)
-class Row:
-    """A verdict without its panel, and its number in the ledger."""
-
-    number: int
-    graded: Graded
-
-
-@dataclass(frozen=True)
-class Lesson:
-    """What one student has in one lesson, panels included."""
-
-    name: str
-    cells: list[Cell]
-    points: float
-    max_points: float
-
-
-@dataclass(frozen=True)
-class Student:
-    """A student's line in the index. `verdicts` are for the filter."""
-
-    name: str
-    place: str
-    points: float
-    possible: float
-    verdicts: str
-
-
 @dataclass
 class Class:
     """The verdicts that hold, read once, as they are to be shown.
 
     Attributes:
         called: what a report without names calls students; None with names.
-        rows: in order.
+        numbers: of the verdicts in the ledger.
+        rows: the verdicts in order, without their panels.
         whose: by the name that is shown the one that the ledger knows.
     """
 
     store: Store
     called: Callable[[str], str] | None = None
-    rows: list[Row] = field(default_factory=list)
+    numbers: dict[Graded, int] = field(default_factory=dict)
     mistakes: Mistakes = field(default_factory=Mistakes)
     whose: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        numbers = {}
         for entry in self.store.ledger.latest(panels=False):
             if entry.graded is not None:
                 shown = self.shown(replace(entry.graded, cell=""))
                 self.whose[shown.student] = entry.graded.student
                 self.mistakes.add(entry.id, shown)
-                numbers[shown] = entry.id
-        self.rows = [Row(numbers[graded], graded) for graded in ordered(numbers)]
+                self.numbers[shown] = entry.id
+        self.rows = ordered(self.numbers)
 
     @property
     def place(self) -> str:
@@ -124,7 +94,7 @@ class Class:
         """What is common in it."""
         ledger = self.store.ledger
         similar = not self.called and (self.store.out / SIMILAR).exists()
-        found = insights([row.graded for row in self.rows], ledger.attempts())
+        found = insights(self.rows, ledger.attempts())
         mistakes = self.mistakes.shown(lambda number: self.shown(ledger.verdict(number)))
         return Overview(found, mistakes, SIMILAR if similar else "")
 
@@ -145,11 +115,10 @@ def write_report(known: Class, shown_seed: str) -> Path:
 
 def _write_pages(known: Class, shown_seed: str) -> Path:
     """Writes the pages of exercises, those of students that have new verdicts, and the index."""
-    rows = [row.graded for row in known.rows]
-    templates, choice = environment(), Filter(rows)
+    templates, choice = environment(), Filter(known.rows)
     links = {one: f"students/{slug(one)}.html" for one in known.whose}
     by_notebook: dict[str, list[Graded]] = {}
-    for row in rows:
+    for row in known.rows:
         by_notebook.setdefault(row.notebook, []).append(row)
     lessons = []
     for notebook, graded in sorted(by_notebook.items()):
@@ -175,7 +144,7 @@ def _write_pages(known: Class, shown_seed: str) -> Path:
     index = templates.get_template("report_index.html").render(
         lessons=lessons,
         students=_write_students(known, links, templates, choice),
-        verdicts=len(rows),
+        verdicts=len(known.rows),
         version=course_version()[:12],
         seed=shown_seed,
         above=known.overview(),
@@ -210,23 +179,21 @@ def _right(rows: Sequence[Graded]) -> str:
 
 def _write_students(
     known: Class, links: Mapping[str, str], templates: Any, choice: Filter
-) -> list[Student]:
+) -> list[Together]:
     """Writes the pages that are not up to date; gives what the index says of each student."""
     template = templates.get_template("report_student.html")
     made_by = _templates_digest()
     told = []
-    for student, group in groupby(known.rows, key=lambda row: row.graded.student):
+    for student, group in groupby(known.rows, key=lambda row: row.student):
         own = list(group)
-        numbers = " ".join(str(row.number) for row in own)
+        numbers = " ".join(str(known.numbers[row]) for row in own)
         stamp = hashlib.sha256(f"{made_by} {numbers}".encode()).hexdigest()
         place = links[student]
         if _stamp_of(known.store.out / known.place / FOLDER / place) != stamp:
             page = template.render(student=student, lessons=_lessons_of(known.of(student)))
             _put(known, place, f"<!-- {stamp} -->\n{page}")
-        points = math.fsum(row.graded.points for row in own)
-        possible = math.fsum(row.graded.max_points for row in own)
-        verdicts = choice.verdicts(row.graded for row in own)
-        told.append(Student(student, f"{FOLDER}/{place}", points, possible, verdicts))
+        place = f"{FOLDER}/{place}"
+        told.append(Together(student, own, place, verdicts=choice.verdicts(own)))
     return told
 
 
@@ -247,14 +214,11 @@ def _stamp_of(page: Path) -> str:
     return first.decode("ascii", "replace").removeprefix("<!-- ").removesuffix(" -->")
 
 
-def _lessons_of(graded: Iterable[Graded]) -> list[Lesson]:
+def _lessons_of(graded: Iterable[Graded]) -> list[Together]:
     lessons = []
     for notebook, group in groupby(graded, key=lambda row: row.notebook):
         own = list(group)
-        cells = [verdict_cell(row) for row in own]
-        points = math.fsum(row.points for row in own)
-        possible = math.fsum(row.max_points for row in own)
-        lessons.append(Lesson(notebook or "No lesson", cells, points, possible))
+        lessons.append(Together(notebook or "No lesson", own, cells=[*map(verdict_cell, own)]))
     return lessons
 
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
+from autograder import Refused
 from autograder.grading.names import clean, few, look_alike
 from autograder.grading.submissions import Account, Submission, read_bytes
 from autograder.judge import overlay
@@ -46,10 +47,6 @@ LARGEST_ROSTER_BYTES = 10 * 2**20
 _NAMED = 20
 #: What stands between columns: a comma, or what most stands in the header.
 _SEPARATORS = ",;\t|"
-
-
-class RosterError(Exception):
-    """A roster that cannot be used, in a sentence."""
 
 
 @dataclass(frozen=True)
@@ -172,7 +169,7 @@ def class_roster(named: Path | None) -> Roster | None:
     """The roster that a command names, or else the one in the settings.
 
     Raises:
-        RosterError: as `read_roster`.
+        Refused: as `read_roster`.
     """
     path = named or overlay.active().roster
     return read_roster(path) if path else None
@@ -182,30 +179,30 @@ def read_roster(path: Path) -> Roster:
     """The roster in a file.
 
     Raises:
-        RosterError: where it is none, in a sentence for each way not to be one.
+        Refused: where it is none, in a sentence for each way not to be one.
     """
     whose = f"The roster {path}"
     try:
         data = read_bytes(path.resolve(), LARGEST_ROSTER_BYTES)
     except Fault as fault:
-        raise RosterError(f"{whose}: {fault.sentence}") from fault
+        raise Refused(f"{whose}: {fault.sentence}") from fault
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise RosterError(
+        raise Refused(
             f'{whose} is not UTF-8: byte {error.start} is no text. Save it as "CSV UTF-8".'
         ) from error
     if "\0" in text:
-        raise RosterError(f'{whose} holds null bytes: it is no CSV. Save it as "CSV UTF-8".')
+        raise Refused(f'{whose} holds null bytes: it is no CSV. Save it as "CSV UTF-8".')
     separator = max(_SEPARATORS, key=text.partition("\n")[0].count)
     try:
         rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True))
     except csv.Error as error:
-        raise RosterError(f"{whose} is no CSV: {error}. Is a quotation mark left open?") from error
+        raise Refused(f"{whose} is no CSV: {error}. Is a quotation mark left open?") from error
     head = [name.strip().casefold() for name in rows[0]] if rows else []
     column = COLUMN if COLUMN in head else _WORKSHEETS
     if head.count(column) != 1:
-        raise RosterError(f"{whose} {_no_column(head)}")
+        raise Refused(f"{whose} {_no_column(head)}")
     places = {
         kind: next(head.index(name) for name in names if name in head)
         for kind, names in COLUMNS.items()
@@ -220,7 +217,7 @@ def read_roster(path: Path) -> Roster:
         for number, row in _students(rows[1:], head.index(column), len(head), whose)
     ]
     if not found:
-        raise RosterError(f"{whose} names no student: expected a row for each below its header.")
+        raise Refused(f"{whose} names no student: expected a row for each below its header.")
     _nothing_twice(found, whose)
     students = _told_apart(found, whose)
     possible = next((row for row in rows if _says(row, head.index(column), _NO_STUDENT[0])), ())
@@ -239,14 +236,14 @@ def _nothing_twice(found: Iterable[_Row], whose: str) -> None:
     """Two students with one number would both be nobody's.
 
     Raises:
-        RosterError: where two have what is one student's alone.
+        Refused: where two have what is one student's alone.
     """
     seen: dict[tuple[str, str], _Row] = {}
     for row in found:
         for kind, value in row.ids.items():
             before = row if kind in _SHARED else seen.setdefault(_key(kind, value), row)
             if before is not row and before.name != row.name:
-                raise RosterError(
+                raise Refused(
                     f"{whose}, row {row.number}: {row.name} has the {kind} {value}, and so has "
                     f"{before.name} in row {before.number}. It has to be one student's alone."
                 )
@@ -256,7 +253,7 @@ def _told_apart(found: Sequence[_Row], whose: str) -> list[str]:
     """What each is to be called: the name, and a number behind it where two have one name.
 
     Raises:
-        RosterError: where nothing tells two of one name apart.
+        Refused: where nothing tells two of one name apart.
     """
     namesakes: dict[str, list[_Row]] = {}
     for row in found:
@@ -265,7 +262,7 @@ def _told_apart(found: Sequence[_Row], whose: str) -> list[str]:
     for rows in namesakes.values():
         kind = _telling(rows) if len(rows) > 1 else None
         if len(rows) > 1 and kind is None:
-            raise RosterError(
+            raise Refused(
                 f"{whose}, row {rows[1].number}: {rows[1].name} stands there twice, as "
                 f"{rows[0].name} in row {rows[0].number}. Names have to differ in more than case "
                 "and signs, or a column such as `id` in each of their rows."
@@ -316,10 +313,10 @@ def _students(
         if len(row) == width and _is_canvas_own(row, column):
             continue
         if len(row) != width:
-            raise RosterError(
+            raise Refused(
                 f"{whose}, row {number}: expected {width} fields as in the header, got {len(row)}. "
                 "What stands between columns needs quotation marks where it is part of a field."
             )
         if not row[column].strip():
-            raise RosterError(f"{whose}, row {number}: the column `{COLUMN}` is empty.")
+            raise Refused(f"{whose}, row {number}: the column `{COLUMN}` is empty.")
         yield number, row

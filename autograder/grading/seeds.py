@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from autograder import Refused
 from autograder.grading.store import Store
 from autograder.judge import private
-from autograder.judge.private import PrivateError
 
 #: What stands before a seed that is given as it is: a misspelt file is no seed.
 SEED_ITSELF = "value:"
@@ -15,7 +15,7 @@ SEED_ITSELF = "value:"
 _SHORTEST_BYTES = 16
 
 
-class UsageError(Exception):
+class UsageError(Refused):
     """Arguments that cannot be used, in a sentence."""
 
 
@@ -23,7 +23,7 @@ def chosen_seed(text: str | None, store: Store) -> bytes:
     """What --seed names; else what these grades began with; else the private folder's; else new.
 
     Raises:
-        UsageError, PrivateError: where a seed is there that cannot be used, or a new one would
+        Refused: where a seed is there that cannot be used, or a new one would
             take the place of one that was named.
     """
     if text is not None:
@@ -55,7 +55,7 @@ def chosen_folder(text: str | None) -> Path | None:
     """The private folder that --seed names, or else the one that `init` makes by default.
 
     Raises:
-        UsageError, PrivateError: where it cannot be read, or there is no seed.
+        Refused: where it cannot be read, or there is no seed.
     """
     if text is None:
         return private.found(None)
@@ -81,7 +81,7 @@ def read_seed(text: str) -> bytes:
         place = private.expanded(Path(text))
         if text and private.mode(place):
             return private.read(place)
-    except PrivateError as error:
+    except Refused as error:
         raise UsageError(f"The seed {text!r}: {error}") from error
     raise UsageError(
         f"The seed {text!r}: there is no such file or folder. Name the folder that `init` made or "

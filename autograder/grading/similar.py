@@ -10,7 +10,6 @@ at and never a verdict; docs/instructors.md says how to use it. Nothing is execu
 from __future__ import annotations
 
 import argparse
-import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,11 +18,12 @@ from itertools import combinations, groupby
 from pathlib import Path
 from typing import Any
 
+from autograder import Refused
 from autograder.grading.anonymous import pseudonyms, without_texts
 from autograder.grading.children import in_children
 from autograder.grading.database import has_ledger
 from autograder.grading.files import write
-from autograder.grading.grade import DEFAULT_OUT, REFUSED, Asked, collected, say_sentences
+from autograder.grading.grade import DEFAULT_OUT, Asked, collected, say_sentences
 from autograder.grading.judging import Run
 from autograder.grading.kernel_shape import statements_of
 from autograder.grading.names import few
@@ -113,7 +113,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Writes the page, and returns 0 (done), 1 (without some notebooks) or 2 (not written)."""
+    """Writes the page, and returns 0 (done) or 1 (without some notebooks)."""
     run = Run()
     place = args.out / SIMILAR
     try:
@@ -127,17 +127,12 @@ def main(args: argparse.Namespace) -> int:
             called = pseudonyms(args.out) if args.anonymous else None
             made = page(compared, matches, called, store)
             write(place, [made.encode("utf-8", "replace")])
-    except REFUSED as error:
-        print(error, file=sys.stderr)
-        return 2
     except OSError as error:
-        print(f"Cannot write {place}: {error.strerror}.", file=sys.stderr)
-        return 2
+        raise Refused(f"Cannot write {place}: {error.strerror}.") from error
     say_sentences(run, args.out, args.anonymous)
     answers = sum(one.answers for one in compared)
     if not answers:
-        print("There is no answer here to compare.", file=sys.stderr)
-        return 2
+        raise Refused("There is no answer here to compare.")
     tried = counted(sum(one.answers > 0 for one in compared), "exercise")
     print(
         f"{place}: {counted(answers, 'answer')} to {tried}, {counted(len(matches), 'pair')} to "
@@ -299,20 +294,15 @@ def ranked(matches: Iterable[Match]) -> list[Match]:
 
 
 @dataclass(frozen=True)
-class Line:
-    """A line of a cell; `number` tells which of the shared statements begins there, 0 none."""
-
-    text: str
-    number: int
-
-
-@dataclass(frozen=True)
 class Side:
-    """One of two answers as the page shows it."""
+    """One of two answers as the page shows it.
+
+    `lines`: (text, which of the shared statements begins there, 0 for none).
+    """
 
     students: str
     verdict: str
-    lines: list[Line]
+    lines: list[tuple[str, int]]
     own: int
 
 
@@ -391,13 +381,13 @@ def _sides(
     return sides
 
 
-def _shown(code: Sequence[str], numbers: Mapping[int, int]) -> Iterator[Line]:
+def _shown(code: Sequence[str], numbers: Mapping[int, int]) -> Iterator[tuple[str, int]]:
     """A cell's lines, those with a shared statement first among very many; the others counted."""
     every = range(1, len(code) + 1)
     kept = set(sorted(every, key=lambda n: n not in numbers)[:MOST_LINES])
     for told, group in groupby(every, kept.__contains__):
         own = list(group)
         if told:
-            yield from (Line(unstacked(code[n - 1][:LONGEST_LINE]), numbers.get(n, 0)) for n in own)
+            yield from ((unstacked(code[n - 1][:LONGEST_LINE]), numbers.get(n, 0)) for n in own)
         else:
-            yield Line(f"… {counted(len(own), 'more line')}", 0)
+            yield f"… {counted(len(own), 'more line')}", 0

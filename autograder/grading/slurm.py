@@ -29,8 +29,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from autograder import Refused
 from autograder.grading.cluster import SCHEDULER, Cluster, security
-from autograder.judge.pool import ROOT, JudgeError
+from autograder.judge.pool import ROOT
 
 INSTALL = ".venv/bin/python -m pip install -c requirements.txt '.[slurm]'"
 _MUST: dict[str, type] = {"jobs": int, "cores": int, "memory": str, "time": str}
@@ -59,27 +60,25 @@ def read_settings(path: Path) -> dict[str, Any]:
     """What a file says of the jobs.
 
     Raises:
-        JudgeError: where it cannot be read, or holds something else.
+        Refused: where it cannot be read, or holds something else.
     """
     try:
         found = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
-        raise JudgeError(f"--slurm {path} cannot be read: {why}.") from error
+        raise Refused(f"--slurm {path} cannot be read: {why}.") from error
     kinds = {**_MUST, **_MAY}
     for name, value in found.items():
         if name not in kinds:
-            raise JudgeError(
-                f"{path}: there is no setting {name!r}. There are: {', '.join(kinds)}."
-            )
+            raise Refused(f"{path}: there is no setting {name!r}. There are: {', '.join(kinds)}.")
         kind = kinds[name]
         number = isinstance(value, int | float) and not isinstance(value, bool) and value > 0
         fits = number if kind is float else isinstance(value, kind) and (kind is not int or number)
         if not fits:
-            raise JudgeError(f"{path}: expected {_KINDS[kind]} for {name}, got {value!r}.")
+            raise Refused(f"{path}: expected {_KINDS[kind]} for {name}, got {value!r}.")
     missing = [name for name in _MUST if name not in found]
     if missing:
-        raise JudgeError(f"{path}: there is no {' and no '.join(missing)}.")
+        raise Refused(f"{path}: there is no {' and no '.join(missing)}.")
     return found
 
 
@@ -102,14 +101,14 @@ class Slurm(Cluster):
         try:
             from dask_jobqueue import SLURMCluster
         except ModuleNotFoundError as error:
-            raise JudgeError(f"--slurm needs {error.name}: {INSTALL}") from error
+            raise Refused(f"--slurm needs {error.name}: {INSTALL}") from error
         if shutil.which("sbatch") is None:
-            raise JudgeError(
+            raise Refused(
                 "There is no sbatch here. Type `grade --slurm` where jobs are handed in: on a "
                 "login node of the cluster."
             )
         if self.tls is None:
-            raise JudgeError(
+            raise Refused(
                 "--slurm needs --tls DIR, in a folder that the nodes share: the seed goes over the "
                 "network. `python -m autograder cluster certificates DIR` makes what it needs."
             )
@@ -166,7 +165,7 @@ class Slurm(Cluster):
                 silence_logs="critical",
             )
         except (ValueError, OSError, RuntimeError) as error:  # a memory, an interface that is none
-            raise JudgeError(f"The scheduler cannot start here: {error}.") from error
+            raise Refused(f"The scheduler cannot start here: {error}.") from error
 
     def _submitted(self) -> None:
         """Waits for sbatch's answers."""
@@ -177,7 +176,7 @@ class Slurm(Cluster):
             time.sleep(0.05)
         if not self._ids:
             said = self._refusals[0] if self._refusals else f"no word in {_SUBMIT_SECONDS:g} s"
-            raise JudgeError(f"sbatch took no job: {said}. Nothing is judged yet.")
+            raise Refused(f"sbatch took no job: {said}. Nothing is judged yet.")
         if self._refusals:
             print(
                 f"sbatch took {len(self._ids)} of {count} jobs: {self._refusals[0]}. Grading goes "

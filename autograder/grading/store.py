@@ -18,14 +18,13 @@ import os
 import sqlite3
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import fields
-from datetime import UTC, datetime
 from pathlib import Path
 
 from sqlalchemy.exc import SQLAlchemyError
 
+from autograder import Refused
 from autograder.grading import spreadsheet
-from autograder.grading.database import FILES, NAME, SUMMARY, URL_FILE, LedgerError, said_by
+from autograder.grading.database import NAME, SUMMARY, URL_FILE, said_by
 from autograder.grading.files import secret, temporary, write
 from autograder.grading.ledger import Entry, Ledger
 from autograder.grading.submissions import Submission
@@ -35,7 +34,6 @@ from autograder.judge.judge import Graded
 from autograder.judge.sentences import JUDGED_AGAIN
 from autograder.lessons.catalogue import lesson_exercises, stem_of_notebook
 
-_NAMES = {field.name for field in fields(Graded)}
 _ROW_NAMES = list(Graded("", "", "", "", 0, 0).row())
 _LINE = "\n"
 #: Between looks at whether another run has written the reports.
@@ -46,70 +44,45 @@ _NOT_GRANTED = "42501", "3F000"
 SEED_FILE = ".seed"
 
 
-class StoreError(Exception):
-    """A folder that cannot be written, in a sentence."""
-
-
 def store_of(folder: Path) -> Store:
     """The store of a folder that a run has graded into, for what makes none.
 
     Raises:
-        StoreError: there is none, or it cannot be opened.
+        Refused: there is none, or it cannot be opened.
     """
     if not is_graded(folder):
-        raise StoreError(f"There is no ledger in {folder}. --from names the right one.")
+        raise Refused(f"There is no ledger in {folder}. --from names the right one.")
     return Store(folder)
 
 
 def is_graded(folder: Path) -> bool:
-    """Whether a run of this version or of an earlier one has left verdicts there."""
-    return any((folder / name).exists() for name in (NAME, URL_FILE, SUMMARY, FILES))
+    """Whether a run has left verdicts there."""
+    return any((folder / name).exists() for name in (NAME, URL_FILE, SUMMARY))
 
 
 class Store:
-    """The verdicts below one folder. Several runs may write to it side by side.
-
-    Attributes:
-        notes: sentences on what was done to the folder when it was opened.
-    """
+    """The verdicts below one folder. Several runs may write to it side by side."""
 
     def __init__(self, out: Path, ledger: str | None = None) -> None:
         """Opens the folder, and makes it; `ledger` is a server's URL, where that is to hold it."""
         self.out = out
         self._on_server = bool(ledger) or (out / URL_FILE).exists()
-        self.notes: list[str] = []
         with self.explained():
             out.mkdir(parents=True, exist_ok=True)
             with temporary(out / "probe") as (handle, name):
                 os.write(handle, b"?")
                 name.unlink()
             self.ledger = Ledger(out, ledger)
-            self._read_in()
-
-    def _read_in(self) -> None:
-        """Enters the verdicts that an earlier version kept as a file each: once, whole."""
-        files = self.out / FILES
-        if not files.is_dir():
-            return
-        found = ((_read(path), path) for path in sorted(files.glob("*/*/*.json")))
-        count = self.ledger.append_all((g, _written_at(path)) for g, path in found if g is not None)
-        if count:
-            self.notes.append(
-                f"{count} verdicts that an earlier version kept as files in {files} are read into "
-                f"{self.ledger.name}. They are kept there from here on, and the files not read."
-            )
 
     @contextlib.contextmanager
     def explained(self) -> Iterator[None]:
-        """What goes wrong with files or the database is a StoreError, with what to do next."""
+        """What goes wrong with files or the database is a Refused, with what to do next."""
         try:
             yield
-        except LedgerError as error:
-            raise StoreError(str(error)) from error
         except (OSError, SQLAlchemyError) as error:
             detail = error.strerror if isinstance(error, OSError) else said_by(error)
             if _sqlites_code(error) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-                raise StoreError(
+                raise Refused(
                     f"{self.out / NAME} is damaged: {detail}. Put your copy of it back. If there "
                     f"is none, move it and {SUMMARY} away: the same command then judges everything "
                     "again, with the same seed to the same verdicts, and only their history is "
@@ -120,12 +93,12 @@ class Store:
                 if getattr(getattr(error, "orig", None), "sqlstate", "") in _NOT_GRANTED:
                     step = "Whoever owns the database makes the ledger, by grading once, and grants"
                     step += " this role what docs/instructors.md lists (On a database server)."
-                raise StoreError(
+                raise Refused(
                     f"The ledger of {self.out} is on a database server, which says: {detail}. "
                     f"What was written before is kept. {step} Then run the same command again."
                 ) from error
             if isinstance(error, PermissionError) and (whose := self._others()):
-                raise StoreError(
+                raise Refused(
                     f"{self.out} belongs to {whose}, and nobody else may read the seed in it. "
                     f"Grade as {whose}, or with an --out of your own."
                 ) from error
@@ -135,7 +108,7 @@ class Store:
                 step += "command again."
             if isinstance(error, OSError) and error.errno in _FORBIDDEN:
                 step = "Take another folder: a copy of this one holds all that it did."
-            raise StoreError(
+            raise Refused(
                 f"Cannot write to {self.out}: {detail}. What was written before is kept. {step}"
             ) from error
 
@@ -156,7 +129,7 @@ class Store:
         with self.explained():
             seed = secret(path)
         if not seed:
-            raise StoreError(
+            raise Refused(
                 f"{path} is empty, and everybody knows the cases of an empty seed. Put your copy "
                 "of it back; without one, remove it: the whole class is then judged again, on "
                 "other cases."
@@ -299,22 +272,9 @@ def _is_locked(handle: int) -> bool:
     return False
 
 
-def _written_at(path: Path) -> str:
-    """When a file was written, as the ledger tells times."""
-    return datetime.fromtimestamp(path.stat().st_mtime, UTC).isoformat(timespec="seconds")
-
-
 def _sqlites_code(error: OSError | SQLAlchemyError) -> int:
     """What SQLite calls it; 0 where it is another's."""
     return getattr(getattr(error, "orig", None), "sqlite_errorcode", 0) & 0xFF
-
-
-def _read(path: Path) -> Graded | None:
-    try:
-        content = json.loads(path.read_bytes())
-        return Graded(**{name: content[name] for name in _NAMES & content.keys()})
-    except (OSError, ValueError, AttributeError, TypeError):
-        return None  # none, or none that this version wrote: judged again
 
 
 def ordered(rows: Iterable[Graded]) -> list[Graded]:

@@ -32,16 +32,13 @@ def show(rows: Sequence[Graded], console: Console | None = None) -> None:
     """A table a lesson: a row an exercise of each student, or a row a student if there are many."""
     if console is None:
         console = Console() if sys.stdout.isatty() else Console(width=_FILE_WIDTH)
-    for notebook, group in groupby(sorted(rows, key=_order), key=lambda row: row.notebook):
+    ordered = sorted(rows, key=lambda row: (row.notebook, row.student.casefold()))
+    for notebook, group in groupby(ordered, key=lambda row: row.notebook):
         lesson = list(group)
         table = _exercises(lesson, console.width) if len(rows) <= MOST_ROWS else _students(lesson)
         table.title = plain(notebook or "no lesson")
         table.title_justify = "left"
         console.print(table)
-
-
-def _order(row: Graded) -> tuple[str, str]:
-    return row.notebook, row.student.casefold()
 
 
 def plain(text: str) -> str:

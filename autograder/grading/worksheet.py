@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
+from autograder import Refused
 from autograder.grading import spreadsheet
 from autograder.grading.gradebook import Marked
 from autograder.grading.names import clean, few, look_alike
@@ -37,10 +38,6 @@ _BOMS = {
 _FEWEST_COLUMNS = 3
 _QUOTED = re.compile(r'"(?:[^"]|"")*"')
 _NAMED = 8
-
-
-class WorksheetError(Exception):
-    """A file that is no worksheet, in a sentence."""
 
 
 @dataclass(frozen=True)
@@ -88,12 +85,12 @@ def read_worksheet(path: Path) -> Worksheet:
     """The worksheet in a file.
 
     Raises:
-        WorksheetError: where it is none.
+        Refused: where it is none.
     """
     try:
         data = read_bytes(path.resolve(), LARGEST_ROSTER_BYTES)
     except Fault as fault:
-        raise WorksheetError(f"The worksheet {path}: {fault.sentence}") from fault
+        raise Refused(f"The worksheet {path}: {fault.sentence}") from fault
     bom = next(bom for bom in _BOMS if data.startswith(bom))
     encoding = _BOMS[bom]
     try:
@@ -109,10 +106,10 @@ def read_worksheet(path: Path) -> Worksheet:
         "it, as the assignment's Download grading worksheet gives it"
     )
     if len(rows) < 2 or len(rows[0]) < _FEWEST_COLUMNS:
-        raise WorksheetError(f"{expected}, got {len(rows)} rows of {len(rows[0])} columns.")
+        raise Refused(f"{expected}, got {len(rows)} rows of {len(rows[0])} columns.")
     for number, row in enumerate(rows, start=1):
         if len(row) != len(rows[0]):
-            raise WorksheetError(
+            raise Refused(
                 f"{expected}; row {number} has {len(row)} fields and the header {len(rows[0])}."
             )
     return Worksheet(path, bom, encoding, separator, rows, ends)
@@ -155,14 +152,14 @@ class Columns:
         """The columns of these names, or of Moodle's English ones.
 
         Raises:
-            WorksheetError: where there is no such column.
+            Refused: where there is no such column.
         """
         found = sheet.column(grade or GRADE)
         words = sheet.column(feedback or FEEDBACK)
         if found is None or (feedback and words is None):
             missing = (grade or GRADE) if found is None else feedback
             there = ", ".join(f"`{clean(name)}`" for name in sheet.header)
-            raise WorksheetError(
+            raise Refused(
                 f"The worksheet {sheet.path} has no one column `{missing}`: it has {there}. Where "
                 "Moodle speaks another language than English, --grade-column and --feedback-column "
                 "name the two."

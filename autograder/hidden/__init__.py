@@ -19,7 +19,7 @@ import hashlib
 import importlib
 import importlib.util
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -50,32 +50,20 @@ class HiddenCasesError(ValueError):
 class Choice(Generic[T]):
     """One of `values`, each as likely as the others."""
 
-    values: tuple[T, ...]
+    values: Sequence[T]
 
     def draw(self, rng: np.random.Generator) -> T:
         return self.values[int(rng.integers(len(self.values)))]
 
 
-@dataclass(frozen=True)
-class Steps:
-    """A whole number from `low` to `high`, both included, in steps of `step` from `low`."""
-
-    low: int
-    high: int
-    step: int = 1
-
-    def draw(self, rng: np.random.Generator) -> int:
-        return self.low + self.step * int(rng.integers((self.high - self.low) // self.step + 1))
-
-
-def between(low: int, high: int) -> Steps:
+def between(low: int, high: int) -> Choice[int]:
     """A whole number from `low` to `high`, both included."""
     if low > high:
         raise HiddenCasesError(f"between({low}, {high}): the first number is the smaller one.")
-    return Steps(low, high)
+    return Choice(range(low, high + 1))
 
 
-def multiples(of: int, low: int, high: int) -> Steps:
+def multiples(of: int, low: int, high: int) -> Choice[int]:
     """A multiple of `of` from `low` to `high`, both included."""
     if of < 1:
         raise HiddenCasesError(f"multiples({of}, {low}, {high}): expected a step of 1 or more.")
@@ -84,10 +72,10 @@ def multiples(of: int, low: int, high: int) -> Steps:
         raise HiddenCasesError(
             f"multiples({of}, {low}, {high}): no multiple of {of} lies from {low} to {high}."
         )
-    return Steps(first, last, of)
+    return Choice(range(first, last + 1, of))
 
 
-def leaving(rest: int, of: int, low: int, high: int) -> Steps:
+def leaving(rest: int, of: int, low: int, high: int) -> Choice[int]:
     """A number from `low` to `high` that leaves `rest` when it is divided by `of`.
 
     What a last block of one element, or of one too few, shows is in every draw of such a range.
@@ -100,7 +88,7 @@ def leaving(rest: int, of: int, low: int, high: int) -> Steps:
         raise HiddenCasesError(
             f"leaving({rest}, {of}, {low}, {high}): no such number lies from {low} to {high}."
         )
-    return Steps(first, last, of)
+    return Choice(range(first, last + 1, of))
 
 
 def choice(*values: T) -> Choice[T]:
@@ -108,10 +96,6 @@ def choice(*values: T) -> Choice[T]:
     if not values:
         raise HiddenCasesError("choice(): expected at least one value.")
     return Choice(values)
-
-
-def _ends(size: Steps | Choice[int]) -> tuple[int, ...]:
-    return size.values if isinstance(size, Choice) else (size.low, size.high)
 
 
 class Draws:
@@ -136,12 +120,12 @@ class Draws:
         transposed: tuple[str, ...] = (),
         scalars: Mapping[str, float | Choice[float]] | None = None,
         rows: tuple[Row, ...] = (),
-        **sizes: int | Steps | Choice[int],
+        **sizes: int | Choice[int],
     ) -> None:
         if not sizes:
             raise HiddenCasesError("Draws(): expected at least one size, such as N=between(1, 64).")
         for name, size in sizes.items():
-            if not isinstance(size, int | Steps | Choice) or isinstance(size, bool):
+            if not isinstance(size, int | Choice) or isinstance(size, bool):
                 raise HiddenCasesError(
                     f"Draws({name}={size!r}): expected a whole number, between(...), "
                     "multiples(...) or choice(...)."
@@ -162,11 +146,11 @@ class Draws:
         """The cases with the smallest and with the largest sizes."""
         rng = np.random.default_rng(0)
         return (
-            self._case(rng, lambda size: min(_ends(size))),
-            self._case(rng, lambda size: max(_ends(size))),
+            self._case(rng, lambda size: min(_ends(size.values))),
+            self._case(rng, lambda size: max(_ends(size.values))),
         )
 
-    def _case(self, rng: np.random.Generator, pick: Callable[[Steps | Choice[int]], int]) -> Case:
+    def _case(self, rng: np.random.Generator, pick: Callable[[Choice[int]], int]) -> Case:
         sizes = {
             name: size if isinstance(size, int) else int(pick(size))
             for name, size in self.sizes.items()
@@ -197,6 +181,11 @@ def derived(seed: Seed, *parts: str | int) -> int:
         data = part if isinstance(part, bytes) else str(part).encode()
         digest.update(f"{type(part).__name__}:{len(data)}:".encode() + data)
     return int.from_bytes(digest.digest(), "big")
+
+
+def _ends(sizes: Sequence[int]) -> Sequence[int]:
+    """Sizes with the smallest and the largest among them: a range ascends, and may be long."""
+    return (sizes[0], sizes[-1]) if isinstance(sizes, range) else sizes
 
 
 def hidden_ranges(stem: str) -> Mapping[str, tuple[Draws, ...]]:

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
 
-from autograder import hidden
+from autograder import Refused, hidden
 from autograder.judge.bands import TABLE, Bands, bands, without_band
 from autograder.judge.deadlines import TABLES, Deadlines, deadlines
 from course import exercises
@@ -38,10 +38,6 @@ _PLAIN = ("unit", "roster")
 _SETTINGS = (*_PLAIN, "points", *TABLES, TABLE)
 _EXPLAIN = "explain_"
 _WRITTEN = re.compile(rf"^# %% \[markdown\] ({_EXPLAIN}\w+)", re.MULTILINE)
-
-
-class OverlayError(ValueError):
-    """A private folder whose files cannot be used: which one, and what it should hold."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +126,7 @@ def use(folder: Path | None, unit: str = "") -> Overlay:
         unit: instead of the one that its settings name.
 
     Raises:
-        OverlayError: where something in it cannot be used.
+        Refused: where something in it cannot be used.
     """
     global _active
     _remove(_active)
@@ -142,8 +138,8 @@ def use(folder: Path | None, unit: str = "") -> Overlay:
         _try(chosen)
         _check_points(chosen)
         if chosen.bands and (said := without_band(exercises.all_exercises(), chosen.bands)):
-            raise OverlayError(f"{chosen.folder}/{SETTINGS}: {said}")
-    except OverlayError:
+            raise Refused(f"{chosen.folder}/{SETTINGS}: {said}")
+    except Refused:
         _remove(chosen)
         raise
     _active = chosen
@@ -180,14 +176,14 @@ def _try(chosen: Overlay) -> None:
         try:
             path.read_bytes()
         except OSError as error:
-            raise OverlayError(f"{path} cannot be read: {error.strerror}.") from error
+            raise Refused(f"{path} cannot be read: {error.strerror}.") from error
     for path in chosen.files(EXERCISES):
         try:
             declared = exercises.lesson(path.stem)
         except (Exception, SystemExit) as error:  # whatever an instructor's file raises
-            raise OverlayError(f"{path}: {type(error).__name__}: {error}") from error
+            raise Refused(f"{path}: {type(error).__name__}: {error}") from error
         if not declared:
-            raise OverlayError(f"{path} declares no exercise.")
+            raise Refused(f"{path} declares no exercise.")
         for exercise in declared.values():
             _points(path, exercise.name, exercise.points)
     own = [path.stem for path in chosen.files(HIDDEN)]
@@ -197,7 +193,7 @@ def _try(chosen: Overlay) -> None:
         except hidden.HiddenCasesError as error:
             copy = f" Copy it to {chosen.folder}/{HIDDEN}, and change it there."
             said = f"{str(error).rstrip('.')}."
-            raise OverlayError(f"{said}{'' if stem in own else copy}") from error
+            raise Refused(f"{said}{'' if stem in own else copy}") from error
 
 
 def _read(folder: Path | None, unit: str) -> Overlay:
@@ -210,25 +206,25 @@ def _read(folder: Path | None, unit: str) -> Overlay:
     except FileNotFoundError:
         pass
     except OSError as error:
-        raise OverlayError(f"{path} cannot be read: {error.strerror}.") from error
+        raise Refused(f"{path} cannot be read: {error.strerror}.") from error
     except ValueError as error:
-        raise OverlayError(
+        raise Refused(
             f"{path} cannot be read: {error}. A name with more than the letters A to Z, digits, _ "
             'and - stands in quotation marks: [extensions."Doe, Jane"].'
         ) from error
     unknown = sorted(settings.keys() - set(_SETTINGS))
     if unknown:
         known = ", ".join((*_PLAIN, *(f"[{name}]" for name in _SETTINGS[len(_PLAIN) :])))
-        raise OverlayError(f"{path}: there is no setting {unknown[0]!r}. There are: {known}.")
+        raise Refused(f"{path}: there is no setting {unknown[0]!r}. There are: {known}.")
     own = settings.get("unit", WHOLE)
     if not isinstance(own, str) or own not in UNITS:
-        raise OverlayError(f"{path}: there is no unit {own!r}. There are: {', '.join(UNITS)}.")
+        raise Refused(f"{path}: there is no unit {own!r}. There are: {', '.join(UNITS)}.")
     roster = settings.get("roster", "")
     if not isinstance(roster, str):
-        raise OverlayError(f"{path}: roster should be the name of a file, got {roster!r}.")
+        raise Refused(f"{path}: roster should be the name of a file, got {roster!r}.")
     points = settings.get("points", {})
     if not isinstance(points, Mapping):
-        raise OverlayError(
+        raise Refused(
             f"{path}: [points] should hold a line `EXERCISE = POINTS` each, "
             f"got points = {points!r}."
         )
@@ -236,7 +232,7 @@ def _read(folder: Path | None, unit: str) -> Overlay:
         until = deadlines(settings, map(exercises.notebook, exercises.STEMS))
         asked = bands(settings)
     except ValueError as error:
-        raise OverlayError(f"{path}: {error}.") from error
+        raise Refused(f"{path}: {error}.") from error
     worth = {name: _points(path, name, value) for name, value in points.items()}
     listed = path.parent / roster if roster else None
     return Overlay(path.parent, unit or own, worth, until, listed, asked)
@@ -245,9 +241,7 @@ def _read(folder: Path | None, unit: str) -> Overlay:
 def _points(path: Path, name: str, value: object) -> float:
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= MOST_POINTS:
         return value
-    raise OverlayError(
-        f"{path}: expected a number from 0 to {MOST_POINTS:g} for {name}, got {value!r}."
-    )
+    raise Refused(f"{path}: expected a number from 0 to {MOST_POINTS:g} for {name}, got {value!r}.")
 
 
 def _check_stems(chosen: Overlay) -> None:
@@ -255,10 +249,10 @@ def _check_stems(chosen: Overlay) -> None:
     known = exercises.stems()
     for part in (EXERCISES, HIDDEN):
         if chosen.folder is not None and (chosen.folder / part).is_file():
-            raise OverlayError(f"{chosen.folder / part} is a file. Expected a folder, or nothing.")
+            raise Refused(f"{chosen.folder / part} is a file. Expected a folder, or nothing.")
         for path in chosen.files(part):
             if path.stem not in known:
-                raise OverlayError(
+                raise Refused(
                     f"{path}: there is no lesson {path.stem!r}. There are: {', '.join(known)}."
                 )
 
@@ -275,7 +269,7 @@ def _check_points(chosen: Overlay) -> None:
     names = {*exercises.all_exercises()}.union(*written_answers().values())
     for name in chosen.points:
         if name not in names and not (name.startswith(_EXPLAIN) and not _lessons()):
-            raise OverlayError(
+            raise Refused(
                 f"{chosen.folder}/{SETTINGS}: [points] names {name!r}, which is no exercise and "
                 "no written answer."
             )

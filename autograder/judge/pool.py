@@ -27,6 +27,7 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
+from autograder import Refused
 from autograder.grading.submissions import Submission
 from autograder.judge import overlay
 from autograder.judge.judge import CHECK, Graded, faulted, result, verdict_key
@@ -34,7 +35,7 @@ from autograder.judge.sentences import Fault, size_text
 from autograder.lessons.catalogue import lesson_exercises
 from autograder.sandbox import walls
 from autograder.sandbox.limits import resident_bytes
-from autograder.sandbox.walls import NoWallError, Wall
+from autograder.sandbox.walls import Wall
 
 if TYPE_CHECKING:
     from autograder.judge.own_gpu import OwnGpu
@@ -91,10 +92,6 @@ class Answer:
     graded: Graded | None = None
     stem: str | None = None
     fault: Fault | None = None
-
-
-class JudgeError(Exception):
-    """The judge cannot start at all. The text says why."""
 
 
 class Judges(Protocol):
@@ -258,7 +255,7 @@ class Worker:
             again: whether a judge that has not begun is to be started again.
 
         Raises:
-            JudgeError: where it has not begun, and is not, or was several times in a row.
+            Refused: where it has not begun, and is not, or was several times in a row.
         """
         if self._runner is not None:
             walls.end(self._runner)
@@ -277,7 +274,7 @@ class Worker:
             if again and self._false_starts < _MOST_STARTS:
                 return {"end": -1, "unbegun": True}  # a machine short of memory kills what starts
             reason = next(filter(None, said), why)  # the judge's may be that it has no runner
-            raise JudgeError(
+            raise Refused(
                 f"The judge cannot start: {reason.rstrip('.')}. Times tried: {self._false_starts}; "
                 "`python -m autograder doctor` says what it needs."
             )
@@ -316,10 +313,7 @@ class Pool:
     trust: bool = False
 
     def __post_init__(self) -> None:
-        try:
-            self.wall = wall = self.wall or walls.choose(self.trust)
-        except NoWallError as error:
-            raise JudgeError(str(error)) from error
+        self.wall = wall = self.wall or walls.choose(self.trust)
         self._workers = [
             Worker(self.limits, self.check, wall, self.engine) for _ in range(max(self.jobs, 1))
         ]
@@ -350,14 +344,14 @@ class Pool:
 
     def __exit__(self, *exception: object) -> None:
         for worker in self._workers:
-            with contextlib.suppress(JudgeError):
+            with contextlib.suppress(Refused):
                 worker.end("done")
 
     def run(self, tasks: Iterable[Task]) -> Iterator[Answer]:
         """The answers to `tasks`, as they come.
 
         Raises:
-            JudgeError: if no judging process can be started.
+            Refused: if no judging process can be started.
         """
         seed = self.seed
         source = iter(tasks)

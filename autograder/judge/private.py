@@ -14,9 +14,9 @@ import errno
 import os
 import secrets
 import stat
-import sys
 from pathlib import Path
 
+from autograder import Refused
 from autograder.grading.files import SECRET_BYTES, temporary, write
 from autograder.judge import overlay
 
@@ -65,10 +65,6 @@ unit = "course"
 """
 
 
-class PrivateError(Exception):
-    """A private folder that cannot be used, in a sentence."""
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
     parser.add_argument(
@@ -81,14 +77,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Makes the folder, and returns 0, or 2 where it cannot be made."""
-    try:
-        folder = default_folder() if args.folder is None else expanded(args.folder)
-        made = make(folder)
-        read(folder)
-    except PrivateError as error:
-        print(error, file=sys.stderr)
-        return 2
+    """Makes the folder, and returns 0."""
+    folder = default_folder() if args.folder is None else expanded(args.folder)
+    made = make(folder)
+    read(folder)
     print(f"{folder / SEED_NAME} {'holds your seed now' if made else 'is there already: kept'}.")
     found = "" if folder == default_folder() else f" with --seed {folder}"
     print(f"`python -m autograder grade` finds it{found}. Keep a copy, and show it to nobody.")
@@ -105,26 +97,26 @@ def expanded(path: Path) -> Path:
     """A path whose `~` is written out.
 
     Raises:
-        PrivateError: where nobody knows whose home is meant.
+        Refused: where nobody knows whose home is meant.
     """
     try:
         return path.expanduser()
     except RuntimeError as error:
-        raise PrivateError(f"{path}: there is no such home folder.") from error
+        raise Refused(f"{path}: there is no such home folder.") from error
 
 
 def mode(path: Path) -> int:
     """What stands at a path, as `stat` tells it; 0 where nothing does.
 
     Raises:
-        PrivateError: where that cannot be told.
+        Refused: where that cannot be told.
     """
     try:
         return path.stat().st_mode
     except OSError as error:
         if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG):
             return 0
-        raise PrivateError(f"{path} cannot be read: {error.strerror}.") from error
+        raise Refused(f"{path} cannot be read: {error.strerror}.") from error
 
 
 def is_folder(path: Path) -> bool:
@@ -142,17 +134,26 @@ def add_private(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_unit(parser: argparse.ArgumentParser) -> None:
+    """The argument of commands for which a part of the course may count."""
+    parser.add_argument(
+        "--unit",
+        choices=tuple(overlay.UNITS),
+        help="what counts: course (all), two-week (the core); default: your settings.toml, or all",
+    )
+
+
 def found(named: Path | None) -> Path | None:
     """The private folder that is named, or else the one that `init` makes by default, if any.
 
     Raises:
-        PrivateError: where the one that is named is not there.
+        Refused: where the one that is named is not there.
     """
     folder = default_folder() if named is None else expanded(named)
     if is_folder(folder):
         return folder
     if named is not None:
-        raise PrivateError(
+        raise Refused(
             f"There is no folder {folder}. Name the one that `python -m autograder init` made."
         )
     return None
@@ -162,15 +163,15 @@ def make(folder: Path) -> bool:
     """Makes the folder and its seed; False where the seed is there already.
 
     Raises:
-        PrivateError: where it cannot be written, or would lie in the repository.
+        Refused: where it cannot be written, or would lie in the repository.
     """
     if folder.resolve().is_relative_to(ROOT):
-        raise PrivateError(
+        raise Refused(
             f"{folder} lies in the repository, where a seed would be published with it. "
             "Choose a folder outside."
         )
     if mode(folder) and not is_folder(folder):
-        raise PrivateError(f"{folder} is a file. Choose another name for the folder.")
+        raise Refused(f"{folder} is a file. Choose another name for the folder.")
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         seed = folder / SEED_NAME
@@ -186,7 +187,7 @@ def make(folder: Path) -> bool:
             os.fsync(handle)
             fresh.rename(seed)
     except OSError as error:
-        raise PrivateError(f"Cannot write to {folder}: {error.strerror}.") from error
+        raise Refused(f"Cannot write to {folder}: {error.strerror}.") from error
     return True
 
 
@@ -194,7 +195,7 @@ def read(place: Path) -> bytes:
     """The seed of a private folder, or of a file that holds one.
 
     Raises:
-        PrivateError: where there is none, or others may read it.
+        Refused: where there is none, or others may read it.
     """
     in_folder = is_folder(place)
     seed = place / SEED_NAME if in_folder else place
@@ -204,17 +205,17 @@ def read(place: Path) -> bytes:
             status = os.fstat(file.fileno()).st_mode
             content = file.read(LONGEST_SEED_BYTES + 1)
     except OSError as error:
-        raise PrivateError(f"{seed} cannot be read: {error.strerror}. {init} makes one.") from error
+        raise Refused(f"{seed} cannot be read: {error.strerror}. {init} makes one.") from error
     text = content.strip()
     if not text and stat.S_ISREG(status):
-        raise PrivateError(f"{seed} is empty. Remove it: {init} makes one.")
+        raise Refused(f"{seed} is empty. Remove it: {init} makes one.")
     if not text or len(content) > LONGEST_SEED_BYTES or not _is_a_line(text):
-        raise PrivateError(
+        raise Refused(
             f"{seed} holds no seed: expected one line of text, at most {LONGEST_SEED_BYTES} bytes, "
             f"such as {init} makes."
         )
     if stat.S_IMODE(status) & 0o077:
-        raise PrivateError(f"Others may read {seed}. `chmod 600 {seed}` keeps it yours.")
+        raise Refused(f"Others may read {seed}. `chmod 600 {seed}` keeps it yours.")
     return text
 
 

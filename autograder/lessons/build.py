@@ -25,12 +25,13 @@ from typing import TYPE_CHECKING, Any
 
 import nbformat
 
+from autograder import Refused
 from autograder.grading.files import write
 from autograder.judge import overlay, private
 from autograder.lessons import colab
 from autograder.lessons.links import linked
 from autograder.lessons.percent import Problem, SourceError
-from autograder.lessons.release import BuildError, register, release, settings
+from autograder.lessons.release import register, release, settings
 from autograder.lessons.source import (
     Cell,
     Kind,
@@ -73,7 +74,7 @@ def declared(stems: Sequence[str] = ()) -> dict[str, tuple[Exercise, ...]]:
     """The exercises of each lesson module, or of those of `stems`, by stem.
 
     Raises:
-        BuildError: for a module that cannot be imported.
+        Refused: for a module that cannot be imported.
     """
     from course import exercises
 
@@ -85,7 +86,7 @@ def declared(stems: Sequence[str] = ()) -> dict[str, tuple[Exercise, ...]]:
             except Exception as error:  # whatever a half-written module raises
                 said = f"{type(error).__name__}: {error}"
                 sentence = f"course/exercises/{stem}.py cannot be imported. {said}"
-                raise BuildError(sentence) from error
+                raise Refused(sentence) from error
     return found
 
 
@@ -103,7 +104,7 @@ def read_lessons(
 
     Raises:
         SourceError: with every problem of every lesson.
-        BuildError: for a stem that no lesson has, or exercises that cannot be imported.
+        Refused: for a stem that no lesson has, or exercises that cannot be imported.
     """
     specs = declared(stems) if exercises is None else exercises
     files: dict[str, Path] = {}
@@ -117,7 +118,7 @@ def read_lessons(
     for stem in stems:
         if stem not in files:
             names = ", ".join(files) or "none yet"
-            raise BuildError(f"There is no lesson {stem!r} in solutions/. There are: {names}.")
+            raise Refused(f"There is no lesson {stem!r} in solutions/. There are: {names}.")
     read: list[Lesson] = []
     for stem, path in files.items():
         if not stems or stem in stems:
@@ -266,7 +267,7 @@ def make(
     """Builds the lessons' notebooks in the empty folder `scratch`; as `instructor_notebook`.
 
     Raises:
-        BuildError: where nbgrader refuses a notebook, or a solution would be released.
+        Refused: where nbgrader refuses a notebook, or a solution would be released.
     """
     built = []
     for lesson in lessons:
@@ -279,7 +280,7 @@ def make(
         released = scratch / "release" / name / f"{name}.ipynb"
         leaks = leaked(lesson, nbformat.read(released, as_version=4))
         if leaks:
-            raise BuildError("\n".join(leaks))
+            raise Refused("\n".join(leaks))
         own = {exercise.name: exercise.points for exercise in lesson.exercises}
         everyone = [path.stem for path in lesson_files(lesson.path.parents[1])]
         student = student_bytes(released, own, everyone)
@@ -331,11 +332,11 @@ def build(
 
     Raises:
         SourceError: for wrong sources, with a sentence and a line for each mistake.
-        BuildError: for anything else that stops it. No file has changed then.
+        Refused: for anything else that stops it. No file has changed then.
     """
     lessons = read_lessons(root, stems, exercises)
     if not lessons:
-        raise BuildError("There is no lesson in solutions/ to build. `make new NAME=...` adds one.")
+        raise Refused("There is no lesson in solutions/ to build. `make new NAME=...` adds one.")
     home = root / ".build" / "nbgrader"
     home.mkdir(parents=True, exist_ok=True)
     (root / "notebooks").mkdir(exist_ok=True)
@@ -409,7 +410,7 @@ def main(args: argparse.Namespace) -> int:
     try:
         overlay.use(private.found(args.private))
         report = build(root, args.lessons, args.force)
-    except (SourceError, BuildError, private.PrivateError, overlay.OverlayError) as error:
+    except Refused as error:
         print(error, file=sys.stderr)
         print("Nothing was built: no notebook has changed.", file=sys.stderr)
         return 1
@@ -425,7 +426,7 @@ def main(args: argparse.Namespace) -> int:
     for name in report.graded:
         try:
             register(root, name)
-        except BuildError as error:
+        except Refused as error:
             # the notebooks stand, and a class that is under way keeps the cells it began with
             print(f"The gradebook keeps its older {error}", file=sys.stderr)
     return 0

@@ -19,12 +19,12 @@ from pathlib import Path
 
 import nbformat
 
+from autograder import Refused
 from autograder.judge import overlay, private
 from autograder.lessons import colab
 from autograder.lessons.build import ROOT, leaked, read_lessons
 from autograder.lessons.build import make as built_notebooks
-from autograder.lessons.percent import SourceError
-from autograder.lessons.release import BuildError, settings
+from autograder.lessons.release import settings
 from autograder.lessons.source import Lesson, regions
 
 #: Of requirements.txt: what a learner's own machine needs, by the headings that stand there.
@@ -87,24 +87,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="each notebook carries the course, so that on Colab it needs nothing else",
     )
-    parser.add_argument(
-        "--unit",
-        choices=tuple(overlay.UNITS),
-        help="what counts: course (all), two-week (the core); default: your settings.toml, or all",
-    )
+    private.add_unit(parser)
     private.add_private(parser)
 
 
 def main(args: argparse.Namespace) -> int:
-    """Makes the bundle, and returns 0, or 2 where it cannot be made."""
-    try:
-        folder = private.found(args.private)
-        seeds = [] if folder is None else [private.read(folder)]
-        overlay.use(folder, args.unit or "")
-        files = make(args.out, seeds, args.address, args.self_contained)
-    except (BuildError, SourceError, private.PrivateError, overlay.OverlayError) as error:
-        print(error, file=sys.stderr)
-        return 2
+    """Makes the bundle, and returns 0."""
+    folder = private.found(args.private)
+    seeds = [] if folder is None else [private.read(folder)]
+    overlay.use(folder, args.unit or "")
+    files = make(args.out, seeds, args.address, args.self_contained)
     if seeds:
         print(f"{args.out} holds {files} files. No solution, hidden case or seed is among them.")
     else:
@@ -128,12 +120,12 @@ def make(
         self_contained: whether they carry it.
 
     Raises:
-        BuildError: where a part of it is missing or would give something away.
+        Refused: where a part of it is missing or would give something away.
     """
     if private.mode(out) and not private.is_folder(out):
-        raise BuildError(f"{out} is a file. Choose a new folder.")
+        raise Refused(f"{out} is a file. Choose a new folder.")
     if out.exists() and any(out.iterdir()):
-        raise BuildError(f"{out} is there already and not empty. Choose a new folder.")
+        raise Refused(f"{out} is there already and not empty. Choose a new folder.")
     of_class = overlay.active()
     lessons = read_lessons(ROOT)
     taken = [lesson for lesson in lessons if _belongs(lesson, of_class)]
@@ -158,7 +150,7 @@ def make(
         (folder / "README.md").write_text(text)
         found = list(given_away(folder, lessons, seeds))
         if found:
-            raise BuildError("\n".join(found))
+            raise Refused("\n".join(found))
         _put(folder, out)
     return sum(path.is_file() for path in out.rglob("*"))
 
@@ -167,7 +159,7 @@ def _put(folder: Path, out: Path) -> None:
     """Copies the bundle, whole or nothing of it: half of one would be handed out for it.
 
     Raises:
-        BuildError: where it cannot be written.
+        Refused: where it cannot be written.
     """
     try:
         shutil.copytree(folder, out, dirs_exist_ok=True)
@@ -178,7 +170,7 @@ def _put(folder: Path, out: Path) -> None:
             raise
         said = error.strerror or error.args[0][0][-1]  # `copytree` tells of each file
         again = "Make room there, or choose another folder."
-        raise BuildError(f"Cannot write to {out}: {said}. {again}") from error
+        raise Refused(f"Cannot write to {out}: {said}. {again}") from error
 
 
 def _belongs(lesson: Lesson, of_class: overlay.Overlay) -> bool:
@@ -248,7 +240,7 @@ def _wheel(scratch: Path, folder: Path) -> Path:
     wheels = list(folder.glob("*.whl"))
     if done.returncode or len(wheels) != 1:
         lines = done.stderr.strip().splitlines() or ["pip gave no reason"]
-        raise BuildError(f"The course's wheel cannot be built: {lines[-1]}")
+        raise Refused(f"The course's wheel cannot be built: {lines[-1]}")
     return wheels[0]
 
 

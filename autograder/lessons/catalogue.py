@@ -6,6 +6,7 @@ import re
 from functools import cache, lru_cache
 from pathlib import Path
 
+from autograder import Refused
 from autograder.judge import overlay
 from autograder.lessons.source import lesson_files
 from course import exercises
@@ -72,3 +73,16 @@ def stem_of_notebook(notebook_name: str) -> str | None:
     """The stem of the lesson whose notebook this is: `threads` for `01_threads`, or None."""
     found = lesson_in(notebook_name)
     return found[0] if found is not None and not found[1] else None
+
+
+def named_stem(notebook_name: str) -> str:
+    """The same, for a lesson that a command names.
+
+    Raises:
+        Refused: where there is none of that name.
+    """
+    stem = stem_of_notebook(notebook_name)
+    if stem is None:
+        names = ", ".join(map(lesson_name, exercises.stems()))
+        raise Refused(f"There is no lesson {notebook_name!r}. There are: {names}.")
+    return stem

@@ -16,7 +16,7 @@ from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
-from autograder.lessons.release import BuildError
+from autograder import Refused
 
 #: Where notebooks install the course from: this repository as it is hosted, `https://github.com/...`
 #: (with `@BRANCH` at the end where that is not main), or a wheel. Empty: they ask for the wheel.
@@ -90,14 +90,14 @@ def set_up(address: str = ADDRESS, carried: str = "") -> str:
         carried: a wheel as `packed` writes it, which goes before any address.
 
     Raises:
-        BuildError: for what is no address.
+        Refused: for what is no address.
     """
     if carried:
         taken = _CARRIED.format(carried=carried)
         otherwise = "This notebook carries it: open the file again as you were given it."
     elif address:
         if not _ADDRESS.fullmatch(address):
-            raise BuildError(
+            raise Refused(
                 "Expected the address of a repository or a wheel, such as "
                 f"https://github.com/NAME/COURSE, got {address!r}."
             )

@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from autograder import Refused
+
 _HEADER = re.compile(r"# %%(?P<title>.*)")
 
 
@@ -21,7 +23,7 @@ class Problem:
         return f"{self.path}:{self.line}: {self.sentence}"
 
 
-class SourceError(ValueError):
+class SourceError(Refused):
     """A file that cannot be used: every problem found, a line each."""
 
     def __init__(self, problems: list[Problem]) -> None:

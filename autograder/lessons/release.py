@@ -12,12 +12,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from autograder import Refused
+
 if TYPE_CHECKING:
     from traitlets.config import Config
-
-
-class BuildError(Exception):
-    """A build that cannot go on, in sentences."""
 
 
 def settings(root: Path) -> Config:
@@ -37,7 +35,7 @@ def release(source: Path, destination: Path, name: str, config: Config) -> None:
     The gradebook is left alone, so that the result depends on the notebook only.
 
     Raises:
-        BuildError: with nbgrader's own words where it refuses.
+        Refused: with nbgrader's own words where it refuses.
     """
     from nbgrader.converters import GenerateAssignment
     from nbgrader.preprocessors import SaveCells
@@ -58,12 +56,12 @@ def register(root: Path, name: str, db_url: str = "") -> None:
         db_url: the gradebook, as SQLAlchemy writes it; the configured one if empty.
 
     Raises:
-        BuildError: where the lesson is not built, or nbgrader refuses, as it does when cells
+        Refused: where the lesson is not built, or nbgrader refuses, as it does when cells
             have come or gone since the first submission.
     """
     source = root / ".build" / "nbgrader" / "source"
     if not (source / name / f"{name}.ipynb").exists():
-        raise BuildError(f"{name} has not been built. Run `make build` first.")
+        raise Refused(f"{name} has not been built. Run `make build` first.")
     config = settings(root)
     if db_url:
         config.CourseDirectory.db_url = db_url
@@ -88,7 +86,7 @@ def _generate(source: Path, destination: Path, name: str, config: Config) -> Non
             converter.start()
         except (Exception, SystemExit) as error:  # nbgrader raises many kinds
             words = "; ".join(said) or str(error)
-            raise BuildError(f"{name}: nbgrader refused it: {words}") from error
+            raise Refused(f"{name}: nbgrader refused it: {words}") from error
 
 
 @contextlib.contextmanager

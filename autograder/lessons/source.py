@@ -239,9 +239,9 @@ def _pairs(path: Path, cells: Sequence[Cell], exercises: Sequence[Exercise]) -> 
             sentence = f"{name + _CHECK!r} stands above its solution cell. Move it below."
             yield Problem(path, cells[check].line, sentence)
         if check is not None and cells[check].source.strip() != call:
+            got = cells[check].source.strip().partition("\n")[0] or "an empty cell"
             sentence = (
-                f"expected one line in {name + _CHECK!r}: {call} and nothing else, "
-                f"got: {_first_line(cells[check].source)}"
+                f"expected one line in {name + _CHECK!r}: {call} and nothing else, got: {got}"
             )
             yield Problem(path, cells[check].line, sentence)
 
@@ -310,10 +310,6 @@ def _code(path: Path, cells: Iterable[Cell]) -> Iterable[Problem]:
                     f"`{STUB}`, one a region in the starter and none in the solution, got {stubs}."
                 )
                 yield Problem(path, cell.line, sentence)
-
-
-def _first_line(source: str) -> str:
-    return source.strip().partition("\n")[0] or "an empty cell"
 
 
 def starter(source: str) -> str:

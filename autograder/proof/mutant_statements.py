@@ -34,6 +34,13 @@ Body = Sequence[ast.stmt]
 BodyRule = Callable[[Body, Scope], Iterator[list[ast.stmt]]]
 
 
+def _around(body: list[ast.stmt], of: ast.If | ast.For | ast.While) -> ast.stmt:
+    """A loop, or a branch, with another body."""
+    changed = copy.copy(of)
+    changed.body = body
+    return changed
+
+
 def drop_guard(node: ast.stmt, scope: Scope) -> Iterator[list[ast.stmt]]:
     """An `if` gives way to its body, and to its `else`."""
     if isinstance(node, ast.If):
@@ -110,10 +117,8 @@ def load_twice(node: ast.stmt, scope: Scope) -> Iterator[list[ast.stmt]]:
 
 def one_turn(node: ast.stmt, scope: Scope) -> Iterator[list[ast.stmt]]:
     """A loop ends after its first turn."""
-    if isinstance(node, ast.For):
-        yield [ast.For(node.target, node.iter, [*node.body, ast.Break()], [])]
-    elif isinstance(node, ast.While):
-        yield [ast.While(node.test, [*node.body, ast.Break()], [])]
+    if isinstance(node, ast.For | ast.While):
+        yield [_around([*node.body, ast.Break()], node)]
 
 
 def swap_names(node: ast.stmt, scope: Scope) -> Iterator[list[ast.stmt]]:
@@ -162,17 +167,11 @@ def store_every_turn(body: Body, scope: Scope) -> Iterator[list[ast.stmt]]:
         if isinstance(loop, ast.For | ast.While):
             for last in body[number + 1 :]:
                 if any(scope.global_store(s) is not None for s in nodes(last, ast.stmt)):
-                    inner = [*loop.body, last]
-                    every: ast.stmt
-                    if isinstance(loop, ast.For):
-                        every = ast.For(loop.target, loop.iter, inner, [])
-                    else:
-                        every = ast.While(loop.test, inner, [])
+                    every = _around([*loop.body, last], loop)
                     yield [*body[:number], every, *body[number + 1 :]]
         elif isinstance(loop, ast.If):
             for inside in store_every_turn(loop.body, scope):
-                whole = ast.If(loop.test, inside, loop.orelse)
-                yield [*body[:number], whole, *body[number + 1 :]]
+                yield [*body[:number], _around(inside, loop), *body[number + 1 :]]
 
 
 def total_in_memory(body: Body, scope: Scope) -> Iterator[list[ast.stmt]]:
@@ -214,12 +213,11 @@ def barrier_inside(body: Body, scope: Scope) -> Iterator[list[ast.stmt]]:
     for number, (first, second) in enumerate(itertools.pairwise(body)):
         barrier = isinstance(second, ast.Expr) and is_call(second.value, "syncthreads", "syncwarp")
         if isinstance(first, ast.If) and barrier:
-            moved = ast.If(first.test, [*first.body, second], first.orelse)
-            yield [*body[:number], moved, *body[number + 2 :]]
+            yield [*body[:number], _around([*first.body, second], first), *body[number + 2 :]]
     for number, loop in enumerate(body):
         if isinstance(loop, ast.While):
             for inside in barrier_inside(loop.body, scope):
-                yield [*body[:number], ast.While(loop.test, inside, []), *body[number + 1 :]]
+                yield [*body[:number], _around(inside, loop), *body[number + 1 :]]
 
 
 STATEMENT_RULES: dict[str, StatementRule] = named(

@@ -8,10 +8,10 @@ that it was written for. `autograder check` asks the same of a few seeds.
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import as_completed
 
+from autograder import Refused
 from autograder.hidden import hidden_cases
 from autograder.judge.judge import course_check
 from autograder.lessons.catalogue import ROOT, lessons
@@ -84,11 +84,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Prints every sentence; 1 if there is one, 2 for a lesson that does not exist."""
+    """Prints every sentence; 1 if there is one."""
     if unknown := [stem for stem in args.lessons if stem not in lessons()]:
         known = ", ".join(lessons())
-        print(f"There is no lesson {unknown[0]!r}. There are: {known}.", file=sys.stderr)
-        return 2
+        raise Refused(f"There is no lesson {unknown[0]!r}. There are: {known}.")
     tried = failed = 0
     for sentences in every_seed(args.lessons, args.seeds, args.jobs, args.honest):
         tried += 1

@@ -33,7 +33,7 @@ from typing import IO, Any
 from autograder.lessons.build import instructor_notebook
 from autograder.lessons.catalogue import ROOT, lesson_exercises
 from autograder.lessons.source import lesson_files, read_lesson
-from autograder.proof.exploit import Exploit, changed, exploits, with_cell, with_sources
+from autograder.proof.exploit import Exploit, changed, exploits, grade_id, with_cell, with_sources
 from autograder.sandbox import walls
 from autograder.sandbox.walls import Kind, Wall, bubblewrap_works
 from course.engine.faults import Outcome
@@ -189,7 +189,7 @@ def _lesson() -> tuple[dict[str, Any], str]:
     notebook = json.loads(json.dumps(instructor_notebook(lesson)))
     kept = []
     for cell in notebook["cells"]:
-        name = cell["metadata"].get("nbgrader", {}).get("grade_id", "")
+        name = grade_id(cell)
         if name == f"{EXERCISE}_check":
             cell["source"] = _TESTS
         if name in (EXERCISE, f"{EXERCISE}_check") or "import" in cell["source"][:40]:
@@ -231,7 +231,7 @@ def _answer(one: Exploit) -> dict[str, Any]:
     notebook, solution = _lesson()
     released = json.loads(json.dumps(notebook))
     for cell in released["cells"]:
-        if cell["metadata"].get("nbgrader", {}).get("grade_id") == f"{EXERCISE}_check":
+        if grade_id(cell) == f"{EXERCISE}_check":
             cell["source"] = _TESTS.partition("### BEGIN")[0].rstrip()
     solved = with_sources(released, {EXERCISE: solution})
     text = _submission(one, released, solved)
@@ -369,7 +369,7 @@ def _points(notebook: dict[str, Any]) -> float:
     [points] = [
         cell["metadata"]["nbgrader"]["points"]
         for cell in notebook["cells"]
-        if cell["metadata"].get("nbgrader", {}).get("grade_id") == f"{EXERCISE}_check"
+        if grade_id(cell) == f"{EXERCISE}_check"
     ]
     return float(points)
 

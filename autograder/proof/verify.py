@@ -25,9 +25,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from autograder import Refused
 from autograder.lessons.notebook_run import NotebookRun, run_notebook
 from autograder.lessons.percent import SourceError
-from autograder.lessons.release import BuildError, settings
+from autograder.lessons.release import settings
 from autograder.lessons.source import Lesson
 from autograder.proof.exploit import read_exploits
 from autograder.proof.processes import processes
@@ -110,7 +111,7 @@ def unreadable(root: Path) -> Iterator[str]:
     for place in (folder, folder / "triton"):
         try:
             read_exploits(place, root)
-        except ValueError as error:
+        except (ValueError, SourceError) as error:
             yield from str(error).split("\n")
 
 
@@ -174,7 +175,7 @@ def verify(
     Each witness is read, and its edits made; those of the `sample` are tried.
 
     Raises:
-        SourceError, BuildError: where the notebooks cannot be built.
+        Refused: where the notebooks cannot be built.
     """
     from autograder.lessons.build import make, read_lessons, stale
 
@@ -266,17 +267,10 @@ def print_findings(findings: Findings, console: Console) -> None:
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading, justify in (
-        ("exercise", "left"),
-        ("wrong", "right"),
-        ("honest", "right"),
-        ("check s", "right"),
-        ("hidden s", "right"),
-        ("of formula", "right"),
-        ("waste", "right"),
-        ("", "left"),
-    ):
-        table.add_column(heading, justify=justify)  # type: ignore[arg-type]  # rich wants a Literal
+    table.add_column("exercise")
+    for heading in ("wrong", "honest", "check s", "hidden s", "of formula", "waste"):
+        table.add_column(heading, justify="right")
+    table.add_column()
     for trial in findings.trials:
         table.add_row(
             trial.exercise,
@@ -384,7 +378,7 @@ def main(args: argparse.Namespace) -> int:
             watch=partial(watch, console),
             sample=sample,
         )
-    except (SourceError, BuildError) as error:
+    except Refused as error:
         print(error, file=sys.stderr)
         print("Nothing was checked: the notebooks cannot be built from this.", file=sys.stderr)
         return 1
@@ -393,11 +387,8 @@ def main(args: argparse.Namespace) -> int:
         try:
             args.out.write_text(json.dumps(findings.plain(), indent=1) + "\n", encoding="utf-8")
         except OSError as error:
-            print(
-                f"What was found cannot be written to {args.out}: {error.strerror}.",
-                file=sys.stderr,
-            )
-            return 2
+            said = f"What was found cannot be written to {args.out}: {error.strerror}."
+            raise Refused(said) from error
     failures = len(findings.failures)
     took = f"{time.perf_counter() - started:.0f} s"
     if failures:

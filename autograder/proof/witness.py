@@ -16,6 +16,7 @@ of every seed give it away. The comment says why a learner writes this.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -156,21 +157,12 @@ def _credit(text: str) -> float | str | None:
 
 def _code_in(text: str) -> bool:
     """Whether there is more than comments and one docstring."""
-    import ast
-
     try:
-        body = ast.parse(text).body
+        tree = ast.parse(text)
     except SyntaxError:
         return True
-    return (
-        not all(
-            isinstance(node, ast.Expr)
-            and isinstance(node.value, ast.Constant)
-            and isinstance(node.value.value, str)
-            for node in body[:1]
-        )
-        or len(body) > 1
-    )
+    documented = ast.get_docstring(tree) is not None
+    return len(tree.body) > int(documented)
 
 
 def lesson_of(stem: str, root: Path = ROOT) -> Lesson:

@@ -12,9 +12,10 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+from autograder import Refused
 from autograder.sandbox import cgroups, landlock, walls
 from autograder.sandbox.finding import Finding
-from autograder.sandbox.walls import Kind, NoWallError
+from autograder.sandbox.walls import Kind
 from course.engine.faults import KernelFault
 from course.engine.triton.compiling.available import require_triton
 from course.words.sentences import next_step, sentence
@@ -46,7 +47,7 @@ def main(_args: argparse.Namespace) -> int:
         print(line)
     try:
         wall = walls.choose()
-    except NoWallError:
+    except Refused:
         print(
             "\n`grade` will refuse to run, until one of these is mended or you say with --trust "
             "that you trust the files as you trust your own."

@@ -22,6 +22,7 @@ from functools import cache
 from pathlib import Path
 from typing import IO
 
+from autograder import Refused
 from autograder.sandbox import cgroups, landlock, seccomp
 from autograder.sandbox.finding import Finding
 from autograder.sandbox.limits import TMP_BYTES
@@ -117,18 +118,14 @@ class Wall:
         )
 
 
-class NoWallError(Exception):
-    """A machine that can put nothing around a submission. The text says what to do."""
-
-
 def close_in(kind: Kind) -> None:
     """Called by a process that was started behind a wall, once it has imported what it needs.
 
     Raises:
-        NoWallError: where the wall is not there.
+        Refused: where the wall is not there.
     """
     if kind is Kind.BUBBLEWRAP and not (os.getpid() == 1 and Path(_SIGN).is_dir()):
-        raise NoWallError("this process is not behind bubblewrap")
+        raise Refused("this process is not behind bubblewrap")
     if kind is Kind.LANDLOCK:
         readable = [Path(p) for p in os.environ.pop(_READABLE).split(os.pathsep)]
         system = [Path(p) for p in (*_SYSTEM, *_DEVICES)]
@@ -191,7 +188,7 @@ def _bubblewrap(
     """bubblewrap's command, up to the program."""
     program = shutil.which("bwrap")
     if program is None:
-        raise NoWallError("bubblewrap is not installed")
+        raise Refused("bubblewrap is not installed")
     words = [program, "--unshare-all", "--die-with-parent", "--as-pid-1", "--cap-drop", "ALL"]
     words += ["--clearenv"]
     for name, value in environment.items():
@@ -224,7 +221,7 @@ def bubblewrap_works() -> Finding:
         return Finding(False, "the launches behind it need a filter of system calls")
     try:
         words = _bubblewrap(_python_paths(), _environment())
-    except NoWallError as error:
+    except Refused as error:
         return Finding(False, str(error))
     try:
         done = subprocess.run(
@@ -293,7 +290,7 @@ def choose(trust: bool = False) -> Wall:
     """The best wall of this machine.
 
     Raises:
-        NoWallError: where there is none, unless `trust` says that none is needed.
+        Refused: where there is none, unless `trust` says that none is needed.
     """
     if bubblewrap_works().works:
         return Wall(Kind.BUBBLEWRAP)
@@ -301,7 +298,7 @@ def choose(trust: bool = False) -> Wall:
         return Wall(Kind.LANDLOCK)
     if trust:
         return Wall(Kind.NONE)
-    raise NoWallError(
+    raise Refused(
         "This machine can put no wall around submissions: bubblewrap does not work "
         f"({bubblewrap_works().reason}), and neither does Landlock with a filter of system calls "
         f"({landlock_works().reason or seccomp_works().reason}). `python -m autograder doctor` "

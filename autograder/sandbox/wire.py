@@ -60,33 +60,14 @@ class EngineFailed(Exception):
 # ------------------------------------------------------------ what a head may hold
 
 
-class _Array(Struct, tag="array"):
-    """An array that is passed: a view into an allocation of so many bytes, which follow.
+class _Launch(Struct):
+    """A launch: `run` is without its arguments, of which a number is (dtype, value).
 
-    Of a run that is planned and not made they do not.
+    An array's bytes follow; not those of a run that is planned and not made.
     """
 
-    name: str
-    dtype: str
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    offset: int
-    bytes: int
-
-
-class _Scalar(Struct, tag="scalar"):
-    """A number that is passed."""
-
-    name: str
-    dtype: str
-    value: bool | int | float
-
-
-class _Launch(Struct):
-    """A launch: `run` is without its arguments."""
-
     run: Run
-    arguments: list[_Array | _Scalar]
+    arguments: dict[str, Form | tuple[str, bool | int | float]]
 
 
 class _Site(Struct, array_like=True, forbid_unknown_fields=True):
@@ -186,20 +167,19 @@ _RESULTS = msgspec.msgpack.Decoder(_Ran | _Planned | _Faulted | _Failed | _OutOf
 
 def encoded_run(run: Run) -> bytes:
     """A launch with its arguments; each array with the allocation that it is a view of."""
-    entries: list[_Array | _Scalar] = []
+    entries: dict[str, Form | tuple[str, bool | int | float]] = {}
     buffers: list[bytes] = []
     for name, value in run.arguments.items():
         if isinstance(value, np.ndarray):
             owner = allocation(value)
             offset = _address(value) - _address(owner) if value.size else 0
-            entries.append(
-                _Array(name, value.dtype.str, value.shape, value.strides, offset, owner.nbytes)
-            )
+            form = value.dtype.str, value.shape, value.strides, offset, owner.nbytes
+            entries[name] = Form(*form)
             if not run.planned_for:
                 buffers.append(owner.tobytes("A"))
         else:
             scalar = np.asarray(value)
-            entries.append(_Scalar(name, scalar.dtype.str, scalar.item()))
+            entries[name] = scalar.dtype.str, scalar.item()
     return _message(_Launch(replace(run, arguments={}), entries), buffers)
 
 
@@ -207,19 +187,16 @@ def decoded_run(data: bytes) -> Run:
     """The launch that the judge wrote. It is trusted by the runner, as its only source."""
     head, rest = _parts(data, len(data), _LAUNCHES)
     arguments: dict[str, Any] = {}
-    for entry in head.arguments:
-        dtype = np.dtype(entry.dtype)
-        if isinstance(entry, _Scalar):
-            arguments[entry.name] = dtype.type(entry.value)
-            continue
-        if head.run.planned_for:
-            arguments[entry.name] = Form(
-                entry.dtype, entry.shape, entry.strides, entry.offset, entry.bytes
-            )
-            continue
-        owner = np.frombuffer(rest[: entry.bytes], np.uint8).copy()
-        rest = rest[entry.bytes :]
-        arguments[entry.name] = np.ndarray(entry.shape, dtype, owner, entry.offset, entry.strides)
+    for name, given in head.arguments.items():
+        if isinstance(given, tuple):
+            arguments[name] = np.dtype(given[0]).type(given[1])
+        elif head.run.planned_for:
+            arguments[name] = given
+        else:
+            owner = np.frombuffer(rest[: given.bytes], np.uint8).copy()
+            rest = rest[given.bytes :]
+            form = given.shape, given.dtype, owner, given.offset, given.strides
+            arguments[name] = np.ndarray(*form)
     return replace(head.run, arguments=arguments)
 
 

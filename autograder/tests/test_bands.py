@@ -12,6 +12,7 @@ from functools import partial
 import msgspec
 import pytest
 
+from autograder import Refused
 from autograder.grading import grade
 from autograder.grading.ledger import Ledger
 from autograder.judge import bands, overlay, own_gpu, private
@@ -86,7 +87,7 @@ def test_of_two_names_that_fit_a_gpu_the_longer_one_counts():
     ],
 )
 def test_a_band_that_means_nothing_is_refused_in_a_sentence(mine, text, said):
-    with pytest.raises(overlay.OverlayError, match=said):
+    with pytest.raises(Refused, match=said):
         with_bands(mine, text)
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import nbformat
 import pytest
 
+from autograder import Refused
 from autograder.lessons import build as building
 from autograder.lessons import colab
 from autograder.lessons.build import build, is_as_built, make, read_lessons
 from autograder.lessons.percent import SourceError
-from autograder.lessons.release import BuildError, register, settings
+from autograder.lessons.release import register, settings
 from autograder.lessons.source import regions, without_spare_stub
 from autograder.tests.small_course import EXERCISES, LESSON, REPOSITORY, small_course
 from course.spec.exercise import NumberExercise
@@ -220,7 +221,7 @@ def test_a_solution_that_stands_in_an_ordinary_cell_too_stops_the_build(root):
     copied = "\n".join(line.removeprefix("    ") for line in region)
     text = LESSON.replace("prediction = ...", f"def given():\n{copied}".replace("\n", "\n    "))
     small_course(root, text)
-    with pytest.raises(BuildError, match=r"01_small.py:\d+: the student notebook would hold"):
+    with pytest.raises(Refused, match=r"01_small.py:\d+: the student notebook would hold"):
         built(root)
     assert not student(root).exists()
 
@@ -237,7 +238,7 @@ def test_two_lessons_of_one_stem_are_refused(root):
 
 
 def test_an_unknown_stem_is_a_sentence(root):
-    with pytest.raises(BuildError, match=r"no lesson 'smal' in solutions/\. There are: small"):
+    with pytest.raises(Refused, match=r"no lesson 'smal' in solutions/\. There are: small"):
         read_lessons(root, ["smal"], EXERCISES)
 
 
@@ -256,7 +257,7 @@ def test_a_gradebook_learns_the_cells_and_their_points(root):
 
 
 def test_a_gradebook_of_an_unbuilt_lesson_is_a_sentence(root):
-    with pytest.raises(BuildError, match="Run `make build` first"):
+    with pytest.raises(Refused, match="Run `make build` first"):
         register(root, "01_small", f"sqlite:///{root / 'class.db'}")
 
 

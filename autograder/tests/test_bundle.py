@@ -11,10 +11,11 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from autograder import Refused
 from autograder.__main__ import main
 from autograder.judge import overlay, private
 from autograder.lessons import bundle
-from autograder.lessons.build import BuildError, read_lessons
+from autograder.lessons.build import read_lessons
 from autograder.lessons.source import regions
 from autograder.tests.handed_in import functions
 from course.check.check import check_source
@@ -185,7 +186,7 @@ def test_of_a_bundle_that_cannot_be_written_nothing_is_left(tmp_path):
     for name in ("README.md", "notebooks/01_threads.ipynb"):
         (tmp_path / "bundle" / name).write_text("text")
     (tmp_path / "bundle" / "wheel").symlink_to("gone")
-    with pytest.raises(BuildError, match=r"students: .*No such file.* Make room there, or"):
+    with pytest.raises(Refused, match=r"students: .*No such file.* Make room there, or"):
         bundle._put(tmp_path / "bundle", tmp_path / "students")
     assert not list((tmp_path / "students").iterdir())
 

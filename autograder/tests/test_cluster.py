@@ -18,10 +18,11 @@ from types import SimpleNamespace
 
 import pytest
 
+from autograder import Refused
 from autograder import __main__ as command_line
 from autograder.grading import cluster, grade
 from autograder.grading.submissions import Submission
-from autograder.judge.pool import JudgeError, Limits, Task
+from autograder.judge.pool import Limits, Task
 from autograder.sandbox.limits import children
 from autograder.tests import fakes
 from autograder.tests.graders import a_class, cells, finished, start
@@ -112,7 +113,7 @@ def machines(tmp_path: Path) -> Iterator[Machines]:
     "address", ["tcp://10.0.0.7:8786", "10.0.0.7:8786", "ucx://127.0.0.1:1", "tls://127.0.0.1:1"]
 )
 def test_a_seed_does_not_go_over_a_network_as_it_is(address: str) -> None:
-    with pytest.raises(JudgeError, match="cluster certificates DIR"):
+    with pytest.raises(Refused, match="cluster certificates DIR"):
         cluster.with_protocol(address, None)
 
 
@@ -153,7 +154,7 @@ def test_certificates_are_made_once_and_are_their_owners(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "tls"
-    with pytest.raises(JudgeError, match=f"cluster certificates {folder}"):
+    with pytest.raises(Refused, match=f"cluster certificates {folder}"):
         cluster.security(folder)
     assert command_line.main(["cluster", "certificates", str(folder)]) == 0
     assert {path.name: path.stat().st_mode & 0o777 for path in folder.iterdir()} == {
@@ -204,7 +205,7 @@ def test_a_scheduler_that_goes_as_it_hands_over_a_verdict_is_a_sentence() -> Non
 
     judges = cluster.Cluster(b"", Limits(), fakes.CHECK, "tcp://127.0.0.1:1")
     task = Task(Submission("vega", "01_threads", "threads", Path()), b"", None)
-    with pytest.raises(JudgeError, match="is gone"):
+    with pytest.raises(Refused, match="is gone"):
         list(judges._taken(Verdict(), cluster._Try(task), deque()))
 
 
@@ -243,7 +244,7 @@ class Asked:
 def test_a_scheduler_that_says_nothing_is_a_sentence() -> None:
     judges = cluster.Cluster(b"", Limits(), fakes.CHECK, "tcp://127.0.0.1:1")
     judges._client = Asked(silent=True)
-    with pytest.raises(JudgeError, match=r"has not answered for 60 s\. What was judged is kept"):
+    with pytest.raises(Refused, match=r"has not answered for 60 s\. What was judged is kept"):
         judges._look({})
 
 
@@ -259,7 +260,7 @@ def test_only_looks_that_found_no_worker_count_as_time_without_one(
         judges._client = Asked(*worker)
         assert judges._look({}) == []
     clock[0] += cluster._PATIENCE_SECONDS
-    with pytest.raises(JudgeError, match="has had no worker for 60 s"):
+    with pytest.raises(Refused, match="has had no worker for 60 s"):
         judges._look({})
 
 

@@ -13,11 +13,11 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
+from autograder import Refused
 from autograder.__main__ import main
 from autograder.judge import overlay
 from autograder.lessons import bundle, colab
 from autograder.lessons.build import instructor_notebook, read_lessons
-from autograder.lessons.release import BuildError
 from autograder.proof.exploit import grade_id
 from autograder.tests.small_course import EXERCISES, REPOSITORY, small_course
 
@@ -206,7 +206,7 @@ def test_without_an_address_there_is_none_and_no_badge(tmp_path):
 
 @pytest.mark.parametrize("address", ["somewhere", "http://a.edu", 'https://a"b', "https://a {x}"])
 def test_what_is_no_address_is_refused_in_a_sentence(tmp_path, address):
-    with pytest.raises(BuildError, match=r"^Expected the address of a repository or a wheel"):
+    with pytest.raises(Refused, match=r"^Expected the address of a repository or a wheel"):
         instructor_notebook(lesson(tmp_path), address)
 
 

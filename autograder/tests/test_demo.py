@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from autograder import Refused
 from autograder.__main__ import main
-from autograder.grading.demo import MARKER, DemoError, _make_room
+from autograder.grading.demo import MARKER, _make_room
 
 
 @pytest.mark.slow
@@ -29,7 +30,7 @@ def test_the_demo_grades_its_class_and_leaves_a_report(
 
 def test_a_demo_empties_no_folder_but_its_own(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").touch()
-    with pytest.raises(DemoError, match="no demo made"):
+    with pytest.raises(Refused, match="no demo made"):
         _make_room(tmp_path)
     assert (tmp_path / "thesis.tex").exists()
 
@@ -38,10 +39,9 @@ def test_a_demo_that_cannot_go_on_says_where_and_why(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from autograder.grading import demo
-    from autograder.lessons.build import BuildError
 
     def refuse(root: Path) -> None:
-        raise BuildError("solutions/01_threads.py:7: a slip.")
+        raise Refused("solutions/01_threads.py:7: a slip.")
 
     monkeypatch.setattr(demo, "build", refuse)
     assert main(["demo", "--out", str(tmp_path)]) == 1

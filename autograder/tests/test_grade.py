@@ -21,13 +21,15 @@ from typing import Any
 
 import pytest
 
+from autograder import Refused
 from autograder import __main__ as command_line
+from autograder.__main__ import status_of
 from autograder.grading import grade, judging, seeds, store, submissions
 from autograder.grading.grades import totals
 from autograder.grading.ledger import Entry as LedgerEntry
 from autograder.grading.ledger import Ledger
 from autograder.grading.names import slug
-from autograder.grading.store import Store, StoreError, as_csv
+from autograder.grading.store import Store, as_csv
 from autograder.grading.submissions import Submission
 from autograder.judge import overlay, pool
 from autograder.judge.judge import (
@@ -70,7 +72,7 @@ def arguments(*words: object) -> argparse.Namespace:
 
 
 def run(*words: object) -> int:
-    return grade.main(arguments("--jobs", 2, *words))
+    return status_of(grade.main, arguments("--jobs", 2, *words))
 
 
 def rows(out: Path) -> dict[tuple[str, str], dict[str, object]]:
@@ -572,7 +574,7 @@ def test_a_folder_of_another_user_is_said_to_be(
     one = Store(tmp_path / "grades")
     monkeypatch.setattr(os, "getuid", lambda: one.out.stat().st_uid + 1)
     said = rf"belongs to {one.out.owner()}, .* Grade as "
-    with pytest.raises(StoreError, match=said), one.explained():
+    with pytest.raises(Refused, match=said), one.explained():
         raise PermissionError(13, "Permission denied")
 
 
@@ -764,7 +766,7 @@ def test_a_judge_that_cannot_start_says_why(
     put(tmp_path / "in/vega_01_threads.ipynb", solved())
     args = arguments(tmp_path / "in", "--out", tmp_path / "out")
     args.check = "autograder.no_such:check"
-    assert grade.main(args) == grade.CANNOT
+    assert status_of(grade.main, args) == grade.CANNOT
     said = capsys.readouterr().err
     assert "The judge cannot start: ModuleNotFoundError" in said
     assert "Times tried: 3; `python -m autograder doctor` says what it needs." in said
@@ -787,7 +789,8 @@ def test_a_judge_that_is_killed_at_its_start_is_started_again(
 
     monkeypatch.setattr(pool.Worker, "_start", killed_at_once)
     words = tmp_path / "in", "--out", tmp_path / "out", "--jobs", 1
-    assert grade.main(arguments(*words)) == (grade.DONE if killed < 3 else grade.CANNOT)
+    status = status_of(grade.main, arguments(*words))
+    assert status == (grade.DONE if killed < 3 else grade.CANNOT)
     assert len(starts) == 3
     if killed < 3:
         assert outcomes(tmp_path / "out", "vega") == ["PASS"] * len(EXERCISES)
@@ -914,7 +917,7 @@ def test_a_ledger_that_fails_after_the_judging_is_a_sentence(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def lost(*_: object) -> None:
-        raise StoreError("The ledger is gone.")
+        raise Refused("The ledger is gone.")
 
     monkeypatch.setattr(grade, "require_gradebook", lambda *_, **__: None)
     monkeypatch.setattr(Store, "last", lost)
@@ -1121,7 +1124,7 @@ def test_a_judge_that_does_not_read_what_it_is_given_is_not_waited_for(
 
         goes_on = threading.Timer(10, os.killpg)
         monkeypatch.setattr(judge, "_start", stopped)
-        with pytest.raises(pool.JudgeError, match="it took too long to start"):
+        with pytest.raises(Refused, match="it took too long to start"):
             list(judges.run([task]))
         goes_on.cancel()
 

@@ -21,18 +21,13 @@ from nbgrader.converters import GenerateAssignment, GenerateFeedback
 from nbgrader.coursedir import CourseDirectory
 from traitlets.config import Config
 
+from autograder import Refused
 from autograder import __main__ as command_line
 from autograder.grading import grade, lateness, nbgrader_glue
 from autograder.grading.export import Export
 from autograder.grading.gradebook import write_scores
 from autograder.grading.nbgrader_given import _Heard
-from autograder.grading.opened import (
-    GradebookError,
-    explained,
-    open_gradebook,
-    prepare,
-    require_gradebook,
-)
+from autograder.grading.opened import explained, open_gradebook, prepare, require_gradebook
 from autograder.judge import overlay, private
 from autograder.judge.judge import Graded
 from autograder.judge.pool import Pool
@@ -497,7 +492,7 @@ def test_another_courses_gradebook_is_called_so_and_left(desk: Desk) -> None:
     with Gradebook(url) as book:
         book.add_assignment("ps1")
         book.add_notebook("problem 1", "ps1")
-    with pytest.raises(GradebookError, match="is another course's gradebook: it has ps1, and no"):
+    with pytest.raises(Refused, match="is another course's gradebook: it has ps1, and no"):
         require_gradebook(url)
 
 
@@ -507,19 +502,19 @@ def test_a_gradebook_that_takes_no_write_is_told_before_and_in_a_sentence(
     url = f"sqlite:///file:{desk.root / 'gradebook.db'}?mode=ro&uri=true"
     require_gradebook(url)
     told = "readonly database. Make the file and its folder writable, then the same again"
-    with pytest.raises(GradebookError, match=told):
+    with pytest.raises(Refused, match=told):
         require_gradebook(url, writes=True)
     before = desk.dump()
     require_gradebook(desk.url, writes=True)
     assert desk.dump() == before
-    with pytest.raises(GradebookError, match=told), explained(url, "written"):
+    with pytest.raises(Refused, match=told), explained(url, "written"):
         open_gradebook(url).add_student("vega")
     assert not caplog.records
 
 
 def test_a_gradebook_that_was_taken_elsewhere_is_said_so(desk: Desk) -> None:
     (desk.root / "gradebook.db").rename(desk.root / "gradebook.db.moved1")
-    with pytest.raises(GradebookError, match=r"taken to another address, and gradebook.db.moved1"):
+    with pytest.raises(Refused, match=r"taken to another address, and gradebook.db.moved1"):
         require_gradebook(desk.url)
 
 
@@ -527,7 +522,7 @@ def test_a_server_without_its_driver_is_told_at_once_with_the_command(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    with pytest.raises(GradebookError, match=r"needs psycopg: .*pip install .*postgresql"):
+    with pytest.raises(Refused, match=r"needs psycopg: .*pip install .*postgresql"):
         require_gradebook("postgresql://ada@127.0.0.1:1/class")
 
 

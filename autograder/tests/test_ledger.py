@@ -11,17 +11,18 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, closing
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import sqlalchemy as sql
 
+from autograder import Refused
 from autograder import __main__ as command_line
 from autograder.grading import database, grade, judging, store, waiting
 from autograder.grading.database import NAME
 from autograder.grading.ledger import Ledger
-from autograder.grading.store import Store, StoreError
+from autograder.grading.store import Store
 from autograder.grading.submissions import Submission
 from autograder.judge import judge, overlay
 from autograder.judge.judge import Graded
@@ -75,40 +76,6 @@ def test_what_is_withdrawn_stays_in_the_history(tmp_path: Path) -> None:
     assert [entry.graded and entry.graded.notebook for entry in told] == ["homework", "other", None]
     kept.forget_unnamed("vega", but=["other"])
     assert len(Ledger(tmp_path).history("vega", "")) == 3
-
-
-def old_folder(out: Path, *rows: Graded) -> None:
-    """Verdicts as an earlier version kept them."""
-    for number, row in enumerate(rows):
-        content = asdict(row)
-        for later in ("late", "handed_in", "content"):
-            del content[later]
-        put(out / f"verdicts/{row.student}/{LESSON}/{number}.json", json.dumps(content).encode())
-
-
-def test_a_folder_of_files_is_read_in_once_and_said(tmp_path: Path) -> None:
-    old_folder(tmp_path, BASE, replace(BASE, exercise=SECOND))
-    put(tmp_path / "verdicts/vega/01_threads/9.json", b"{half")
-    kept = Store(tmp_path)
-    [note] = kept.notes
-    assert note.startswith("2 verdicts that an earlier version kept as files")
-    assert {row.exercise for row in kept.all()} == {FIRST, SECOND}
-    kept.keep(replace(BASE, outcome="PASS"))
-    again = Store(tmp_path)
-    assert again.notes == []
-    assert len(Ledger(tmp_path).history("vega", FIRST)) == 2
-
-
-def test_a_folder_of_files_is_read_in_whole_or_not_at_all(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    old_folder(tmp_path, BASE, replace(BASE, exercise=SECOND))
-    whole = Ledger._append
-    monkeypatch.setattr(Ledger, "_append", lambda *a: exec("raise OSError(28, 'full')"))
-    with pytest.raises(StoreError, match="full"):
-        Store(tmp_path)
-    monkeypatch.setattr(Ledger, "_append", whole)
-    assert len(Store(tmp_path).all()) == 2
 
 
 def later(ledger: bytes) -> bytes:
@@ -200,7 +167,7 @@ def test_a_row_that_something_else_wrote_is_a_sentence(tmp_path: Path, later: bo
         [[known]] = database.execute("SELECT verdict FROM verdicts")
         database.execute(written, [known.replace("RACE", "RARE") if later else "{}"])
         database.commit()
-    with pytest.raises(StoreError, match="Row 9 of the ledger holds no verdict"):
+    with pytest.raises(Refused, match="Row 9 of the ledger holds no verdict"):
         Store(tmp_path).all()
 
 
@@ -215,7 +182,7 @@ def test_what_goes_to_a_ledger_that_nobody_finds_is_not_said_to_be_kept(
         Store(tmp_path / "other").ledger.close()
         (tmp_path / "other" / NAME).rename(tmp_path / "out" / NAME)
     for _ in range(2):
-        with pytest.raises(StoreError, match="was removed or replaced while this grader was at"):
+        with pytest.raises(Refused, match="was removed or replaced while this grader was at"):
             kept.keep(replace(BASE, exercise=SECOND))
 
 
@@ -227,7 +194,7 @@ def test_a_log_that_is_removed_while_a_grader_is_at_work_is_told_and_nothing_is_
     kept.keep(BASE)
     (tmp_path / f"{NAME}{end}").unlink()
     for told in (f"{NAME}{end} was removed .* Run the same command", "Nothing more is entered"):
-        with pytest.raises(StoreError, match=told):
+        with pytest.raises(Refused, match=told):
             kept.keep(replace(BASE, exercise=SECOND))
     # from the file alone, as whoever comes after a crash finds it
     copied = tmp_path / "copy"
@@ -255,7 +222,7 @@ def test_ctrl_c_in_the_middle_of_an_entry_is_no_log_that_was_removed(tmp_path: P
 
 def test_a_seed_that_a_stopped_machine_left_empty_is_no_seed(tmp_path: Path) -> None:
     (tmp_path / ".seed").write_bytes(b"\n")
-    with pytest.raises(StoreError, match=r"\.seed is empty"):
+    with pytest.raises(Refused, match=r"\.seed is empty"):
         Store(tmp_path).seed()
 
 
@@ -343,7 +310,7 @@ def test_a_ledger_that_another_program_holds_is_a_sentence_of_its_own(
     kept = Store(tmp_path)
     with closing(sqlite3.connect(tmp_path / NAME, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(StoreError, match=r"database is locked.* Another program has ledger.db"):
+        with pytest.raises(Refused, match=r"database is locked.* Another program has ledger.db"):
             kept.keep(BASE)
     kept.keep(BASE)
     assert kept.all() == [BASE]

@@ -20,6 +20,7 @@ from autograder.judge.judge import result
 from autograder.judge.pool import Answer, Limits, Task, graded
 from autograder.lessons.catalogue import lesson_exercises
 from autograder.tests import fakes
+from autograder.tests.graders import enter
 from autograder.tests.notebooks import EXERCISES, LESSON, put, solved
 
 #: By submission of five exercises: 2,700 bytes where a run kept its verdicts, 90 without.
@@ -88,7 +89,7 @@ def _peak_of_a_summary(out: Path, students: int) -> int:
         for name in names
     )
     answers = Judges().run(tasks)
-    kept.ledger.append_all((answer.graded, "now") for answer in answers if answer.graded)
+    enter(kept.ledger, (answer.graded for answer in answers if answer.graded))
     tracemalloc.reset_peak()
     before = held_bytes()
     judging.summarise(kept, "shown")

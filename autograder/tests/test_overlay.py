@@ -9,7 +9,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from autograder import hidden
+from autograder import Refused, hidden
 from autograder.__main__ import main
 from autograder.judge import overlay, private
 from autograder.lessons import catalogue as lessons
@@ -137,7 +137,7 @@ def test_an_exercise_of_ones_own_stands_in_the_place_of_the_courses(folder):
     ],
 )
 def test_settings_that_cannot_be_are_sentences(folder, text, words):
-    with pytest.raises(overlay.OverlayError) as error:
+    with pytest.raises(Refused) as error:
         overlay.use(written(folder, text))
     assert words in str(error.value)
     assert str(folder / overlay.SETTINGS) in str(error.value)
@@ -181,7 +181,7 @@ OWN_POINTS = re.sub(
 )
 def test_files_that_cannot_be_used_are_sentences(folder, part, name, text, words):
     (folder / part / name).write_text(text)
-    with pytest.raises(overlay.OverlayError, match=words) as error:
+    with pytest.raises(Refused, match=words) as error:
         overlay.use(folder)
     assert str(error.value).startswith(str(folder / part / name))
     assert overlay.active() == overlay.Overlay()
@@ -190,19 +190,19 @@ def test_files_that_cannot_be_used_are_sentences(folder, part, name, text, words
 
 def test_what_is_no_file_of_the_folder_is_named(folder):
     (folder / "hidden" / "start.py").symlink_to(folder / "nowhere")
-    with pytest.raises(overlay.OverlayError, match=r"hidden/start\.py cannot be read: No such"):
+    with pytest.raises(Refused, match=r"hidden/start\.py cannot be read: No such"):
         overlay.use(folder)
     (folder / "hidden" / "start.py").unlink()
     (folder / "hidden").rmdir()
     (folder / "hidden").touch()
-    with pytest.raises(overlay.OverlayError, match="hidden is a file"):
+    with pytest.raises(Refused, match="hidden is a file"):
         overlay.use(folder)
 
 
 def test_an_exercise_that_is_gone_from_ones_own_file_needs_ranges_of_ones_own(folder):
     text = (ROOT / "course" / "exercises" / "start.py").read_text()
     (folder / "exercises" / "start.py").write_text(text.replace('"double"', '"triple"'))
-    with pytest.raises(overlay.OverlayError, match=r"hidden/start\.py: 'double' .* Copy it to"):
+    with pytest.raises(Refused, match=r"hidden/start\.py: 'double' .* Copy it to"):
         overlay.use(folder)
     (folder / "hidden" / "start.py").write_text(ranges("N=1", "triple"))
     overlay.use(written(folder, "[points]\ntriple = 3"))

@@ -15,6 +15,7 @@ from autograder.judge.judge import Graded
 from autograder.lessons.catalogue import lesson_exercises, lesson_name
 from autograder.tests import browser
 from autograder.tests.browser import Browser
+from autograder.tests.graders import enter
 from autograder.tests.test_overview import CELL, wrong
 from autograder.tests.test_report import HOSTILE, graded
 from course.engine.faults import Outcome
@@ -67,7 +68,7 @@ def verdicts(students: int) -> Iterator[Graded]:
 def report(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("report")
     kept = Store(out)
-    kept.ledger.append_all((one, "now") for one in verdicts(12))
+    enter(kept.ledger, verdicts(12))
     with pytest.MonkeyPatch.context() as patch:
         most = 0 if request.param == "pages" else report_pages.MOST_ON_ONE_PAGE
         patch.setattr(report_pages, "MOST_ON_ONE_PAGE", most)
@@ -138,7 +139,7 @@ def test_the_filter_leaves_whoever_fits(page: Browser, report: Path) -> None:
 def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("large")
     kept = Store(out)
-    kept.ledger.append_all((one, "now") for one in verdicts(STUDENTS))
+    enter(kept.ledger, verdicts(STUDENTS))
     summarise(kept, "shown")
     return out
 

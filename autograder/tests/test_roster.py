@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from autograder.grading.roster import RosterError, read_roster
+from autograder import Refused
+from autograder.grading.roster import read_roster
 from autograder.grading.submissions import Account, Submission
 from course.tests.pace import within
 
@@ -55,14 +56,14 @@ def test_a_roster_is_the_column_student(tmp_path: Path, data: str) -> None:
     ],
 )
 def test_what_is_no_roster_has_a_sentence(tmp_path: Path, data: bytes | str, said: str) -> None:
-    with pytest.raises(RosterError, match=r"^The roster .*roster\.csv") as caught:
+    with pytest.raises(Refused, match=r"^The roster .*roster\.csv") as caught:
         read_roster(roster(tmp_path, data))
     assert said in str(caught.value)
 
 
 def test_a_roster_that_is_not_there_or_no_file_has_a_sentence(tmp_path: Path) -> None:
     for path in (tmp_path / "none.csv", tmp_path):
-        with pytest.raises(RosterError, match="The roster"):
+        with pytest.raises(Refused, match="The roster"):
             read_roster(path)
 
 

@@ -26,13 +26,15 @@ import numpy as np
 import pytest
 
 import course
+from autograder import Refused
+from autograder.__main__ import status_of
 from autograder.grading import grade, seeds
 from autograder.grading.store import Store
 from autograder.grading.submissions import Submission
 from autograder.hidden import hidden_cases
 from autograder.judge import private
 from autograder.judge.judge import course_check
-from autograder.judge.pool import ENGINE, JudgeError, Limits, Pool, Task
+from autograder.judge.pool import ENGINE, Limits, Pool, Task
 from autograder.judge.sentences import Fault
 from autograder.lessons.catalogue import lesson_exercises
 from autograder.proof.witness import witnesses_of
@@ -40,7 +42,7 @@ from autograder.sandbox import doctor, walls, wire
 from autograder.sandbox.cost import started
 from autograder.sandbox.limits import LARGEST_FILE_BYTES, TMP_BYTES, resident_bytes
 from autograder.sandbox.remote import Remote, sandboxed
-from autograder.sandbox.walls import Finding, Kind, NoWallError, Wall
+from autograder.sandbox.walls import Finding, Kind, Wall
 from autograder.sandbox.wire import (
     EngineFailed,
     WireError,
@@ -394,7 +396,7 @@ def test_a_notebook_has_one_process_and_the_next_notebook_another() -> None:
 def test_what_keeps_the_runner_from_starting_is_told() -> None:
     with (
         Pool(b"seed", engine="autograder.tests.no_such:Engine") as pool,
-        pytest.raises(JudgeError, match=r"cannot start: ModuleNotFoundError: .*no_such"),
+        pytest.raises(Refused, match=r"cannot start: ModuleNotFoundError: .*no_such"),
     ):
         list(pool.run([_doing("vega", ["count"] * len(KERNELS))]))
 
@@ -586,12 +588,12 @@ def test_without_a_wall_grade_refuses_and_says_how_to_go_on(
     parser = argparse.ArgumentParser()
     grade.add_arguments(parser)
     words = [str(tmp_path), "--out", str(tmp_path / "out")]
-    assert grade.main(parser.parse_args(words)) == grade.CANNOT
+    assert status_of(grade.main, parser.parse_args(words)) == grade.CANNOT
     said = capsys.readouterr().err
     assert "autograder doctor" in said
     assert "--trust" in said
     assert walls.choose(trust=True).kind is Kind.NONE
-    with pytest.raises(NoWallError):
+    with pytest.raises(Refused):
         walls.choose()
 
 
@@ -629,7 +631,7 @@ def test_the_doctor_says_where_tritons_counts_are_off(
 
 
 def test_a_process_that_is_not_behind_bubblewrap_does_not_act_as_if() -> None:
-    with pytest.raises(NoWallError):
+    with pytest.raises(Refused):
         walls.close_in(Kind.BUBBLEWRAP)
 
 
@@ -667,7 +669,7 @@ def test_init_does_not_send_in_a_circle(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], folder: str, words: str
 ) -> None:
     (tmp_path / "file").touch()
-    assert private.main(argparse.Namespace(folder=tmp_path / folder)) == 2
+    assert status_of(private.main, argparse.Namespace(folder=tmp_path / folder)) == 2
     assert re.search(words, capsys.readouterr().err)
 
 
@@ -683,7 +685,7 @@ def test_init_that_was_stopped_goes_on_where_it_is_called_again(
         with monkeypatch.context() as patch:
             place.mkdir()
             patch.setattr(os, step, full)
-            with pytest.raises(private.PrivateError, match="No space left"):
+            with pytest.raises(Refused, match="No space left"):
                 private.make(place)
         assert private.make(place)
         assert {path.name for path in place.iterdir()} == whole
@@ -691,10 +693,11 @@ def test_init_that_was_stopped_goes_on_where_it_is_called_again(
 
 
 def test_init_in_a_home_that_is_not_there_is_said(capsys: pytest.CaptureFixture[str]) -> None:
-    assert private.main(argparse.Namespace(folder=Path("~nobody-of-this-name/mine"))) == 2
+    nowhere = argparse.Namespace(folder=Path("~nobody-of-this-name/mine"))
+    assert status_of(private.main, nowhere) == 2
     assert "there is no such home folder" in capsys.readouterr().err
 
 
 def test_no_seed_in_the_repository() -> None:
-    with pytest.raises(private.PrivateError, match="published"):
+    with pytest.raises(Refused, match="published"):
         private.make(ROOT / "private")

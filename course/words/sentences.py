@@ -446,25 +446,12 @@ ABOUT_PROGRAMS = frozenset(
         "held_out_program",
     )
 )
-#: Sentences about copies and products that could be made at the same time.
-ABOUT_OVERLAP = frozenset(("products_apart",))
-#: Sentences about work that is shared out and not needed.
-ABOUT_WORK = frozenset(("too_much_work",))
-#: Sentences about a right result, and how it came to be.
-ABOUT_MEANS = frozenset(("tile_not_copied", "tile_not_divided", "tile_many_launches"))
 #: Sentences about a launch whose kernel may be right.
 ABOUT_LAUNCHES = frozenset(
     (
         *("launch_configuration", "launch_keyword", "launcher_no_grid", "tile_zero_grid"),
         *("tile_grid", "tile_grid_name", "tile_grid_number", "tile_grid_function"),
         *("held_out_launch", "tile_two_places"),
-    )
-)
-#: Sentences about a launcher whose Python goes no further: no compiler was asked.
-ABOUT_ERRORS = frozenset(
-    (
-        *("launcher_value", "launcher_index", "launcher_unpack", "launcher_arguments"),
-        *("launcher_device", "launcher_assert", "launcher_raises", "unassigned_name"),
     )
 )
 

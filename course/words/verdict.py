@@ -8,16 +8,7 @@ from dataclasses import dataclass, field
 
 from course.engine.faults import Outcome
 from course.words.phrasing import shown
-from course.words.sentences import (
-    ABOUT_ERRORS,
-    ABOUT_LAUNCHES,
-    ABOUT_LIMITS,
-    ABOUT_MEANS,
-    ABOUT_NUMBERS,
-    ABOUT_OVERLAP,
-    ABOUT_PROGRAMS,
-    ABOUT_WORK,
-)
+from course.words.sentences import ABOUT_LAUNCHES, ABOUT_LIMITS, ABOUT_NUMBERS, ABOUT_PROGRAMS
 
 #: Symbol and words of each outcome: the words carry the meaning, the symbol helps the eye.
 HEADLINES: dict[Outcome, tuple[str, str]] = {
@@ -38,20 +29,27 @@ HEADLINES: dict[Outcome, tuple[str, str]] = {
     Outcome.TOO_MANY_RESOURCES: ("✗", "asks for more than a GPU has"),
     Outcome.NOT_MEASURED: ("!", "not measured"),
 }
+#: A right result, and how it came to be.
+_MEANS = ("tile_not_copied", "tile_not_divided", "tile_many_launches")
+#: A launcher whose Python goes no further: no compiler was asked.
+_ERRORS = (
+    *("launcher_value", "launcher_index", "launcher_unpack", "launcher_arguments"),
+    *("launcher_device", "launcher_assert", "launcher_raises", "unassigned_name"),
+)
 #: (an outcome, sentences, words): where the sentence knows more than the outcome.
 _HEADLINES_ABOUT = (
     (Outcome.REJECTED, ABOUT_NUMBERS, "not answers that this course can read"),
     (Outcome.REJECTED, ABOUT_LAUNCHES, "nothing was launched"),
-    (Outcome.REJECTED, ABOUT_MEANS, "right answer, by other means than this exercise asks for"),
-    (Outcome.WRONG_ANSWER, ABOUT_ERRORS, "the launcher stops with an error"),
+    (Outcome.REJECTED, _MEANS, "right answer, by other means than this exercise asks for"),
+    (Outcome.WRONG_ANSWER, _ERRORS, "the launcher stops with an error"),
     (
         Outcome.TOO_MANY_RESOURCES,
         ABOUT_LIMITS,
         "right answer, takes more than this exercise allows",
     ),
     (Outcome.TOO_SERIAL, ABOUT_PROGRAMS, "right answer, too much work in one program"),
-    (Outcome.TOO_SERIAL, ABOUT_OVERLAP, "right answer, one thing after the other"),
-    (Outcome.TOO_SERIAL, ABOUT_WORK, "right answer, more arithmetic than it needs"),
+    (Outcome.TOO_SERIAL, ("products_apart",), "right answer, one thing after the other"),
+    (Outcome.TOO_SERIAL, ("too_much_work",), "right answer, more arithmetic than it needs"),
 )
 PANEL_COLUMNS = 96
 LARGEST_RATIO_SHOWN = 10_000.0
