@@ -174,3 +174,18 @@ def test_a_program_of_somebodys_own_may_have_longer_loops_than_a_cell():
     with pytest.raises(KernelFault) as fault:
         launch(many_turns, (out, 30_000), (1,))
     assert fault.value.outcome is Outcome.TIMED_OUT
+
+
+@triton.jit
+def loads_for_nothing(x_ptr, out_ptr):
+    tl.load(x_ptr)
+    tl.store(out_ptr, 1)
+
+
+def test_what_the_compiler_leaves_out_is_a_fault_in_a_lesson_alone():
+    nothing, out = torch.empty(1, 0), torch.zeros(1, dtype=torch.int32)
+    launch(loads_for_nothing, (nothing, out), (1,), space=Space())
+    assert out.item() == 1
+    with pytest.raises(KernelFault) as fault:
+        launch(loads_for_nothing, (nothing, out), (1,))
+    assert fault.value.outcome is Outcome.OUT_OF_BOUNDS
