@@ -48,11 +48,11 @@ def compared_alone(tree: ast.Module) -> Cause | None:
 
 
 def of_maximum(tree: ast.Module) -> Cause | None:
-    """A running maximum by which sums are rescaled the wrong way round, or not at all."""
+    """A maximum that is added in an exponent, or by which sums are rescaled in a wrong way."""
     for function in _functions(tree):
         names = Bindings(function)
         for node in walk(function):
-            found = _growing(names, node)
+            found = _growing(names, node) or _added(names, node)
             if found is not None:
                 return found
         for loop in loops_of(function):
@@ -326,6 +326,24 @@ def _growing(names: Bindings, node: ast.AST) -> Cause | None:
                 "larger": shown(written.left),
                 "smaller": shown(smaller),
             }
+    return None
+
+
+def _added(names: Bindings, node: ast.AST) -> Cause | None:
+    """``exp(s + m)``, where m is a largest number, and not ``max(x, 0)``."""
+    if not (called(node, "exp", "exp2") and node.args):
+        return None
+    written = node.args[0]
+    if not isinstance(written, ast.BinOp) or not isinstance(written.op, ast.Add):
+        return None
+    for side in (written.left, written.right):
+        largest = _value(names, side)
+        if not called(largest, "max", "maximum"):
+            continue
+        reduced = called(largest, "max") and path_of(largest.func) == "tl.max"  # an axis follows
+        if reduced or not any(isinstance(one, ast.Constant) for one in largest.args):
+            fields = {"line": node.lineno, "written": shown(written), "largest": shown(side)}
+            return "text_maximum_added", fields
     return None
 
 

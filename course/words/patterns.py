@@ -119,6 +119,11 @@ PATTERNS: dict[str, tuple[str, str]] = {
         "A largest number that grows makes what was summed up before smaller: which of the two is "
         "subtracted from which?",
     ),
+    "text_maximum_added": (
+        "Line {line} takes exp of `{written}`, and `{largest}` is a largest number: with it added, "
+        "the exponent may be twice as large.",
+        "exp(s - m) * exp(m) is exp(s), and s - m is never above 0: which sign does that leave?",
+    ),
     "text_not_rescaled": (
         "Line {line} adds to `{name}` what is made with the new maximum of line {newer}, and what "
         "`{name}` holds was made with the maximum before it.",
