@@ -141,6 +141,21 @@ def alike(tree: ast.Module) -> Cause | None:
     return None
 
 
+def begins_late(tree: ast.Module) -> Cause | None:
+    """``range(B, N, B)`` or ``range(first + B, end, B)``: what lies before gets no turn."""
+    for function in _functions(tree):
+        for loop in loops_of(function):
+            span = range_of(loop) if isinstance(loop, ast.For) else None
+            if span is None or ast.dump(span[2]) == ast.dump(ast.Constant(1)):
+                continue
+            begin, step = span[0], ast.dump(span[2])
+            added = isinstance(begin, ast.BinOp) and isinstance(begin.op, ast.Add)
+            parts = [begin.left, begin.right] if isinstance(begin, ast.BinOp) and added else [begin]
+            if step in map(ast.dump, parts):
+                return "text_late", {"line": loop.lineno, "begin": shown(begin)}
+    return None
+
+
 def x_for_rows(tree: ast.Module) -> Cause | None:
     """``row, col = cuda.grid(2)`` and an index ``row * LD + col``."""
     for function in _functions(tree):

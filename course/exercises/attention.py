@@ -259,6 +259,8 @@ def _last_read_as_0(
 #: What a mask, or a loop, leaves out.
 LAST_KEY = "the last key left out, as by a mask `keys < N - 1`"
 LATE = "the first tile of {tile} {what} left out: a loop that begins one tile late"
+#: Below most cases' sizes: of a larger tile it gives NaN alone, which other slips give, too.
+LARGEST_LATE = 64
 
 
 def _padded(q: np.ndarray, k: np.ndarray, v: np.ndarray, tile: int) -> dict[str, np.ndarray]:
@@ -305,8 +307,9 @@ def slips_of_tiles(
             found[said.format(tile=tile)] = of(slip)
         said = f"the weighted sum of v divided by the sum of weights after each tile of {tile} keys"
         found[said] = of(partial(in_tiles, tile=tile, causal=causal, divided=True))
-        first = partial(of_some_keys, keys=slice(tile, None), causal=causal)
-        found[LATE.format(tile=tile, what="keys")] = of(first)
+        if tile <= LARGEST_LATE:
+            first = partial(of_some_keys, keys=slice(tile, None), causal=causal)
+            found[LATE.format(tile=tile, what="keys")] = of(first)
         said = f"the last tile of {tile} keys left out, filled or not"
         found[said] = of(partial(_whole_tiles, tile=tile, causal=causal, last=False))
         said = f"the keys from the last multiple of {tile} on left out"

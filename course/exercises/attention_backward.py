@@ -9,7 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from course.exercises.attention import KEPT, LAST_KEY, LATE, TILES, in_tiles, of_some_keys
+from course.exercises.attention import (
+    KEPT,
+    LARGEST_LATE,
+    LAST_KEY,
+    LATE,
+    TILES,
+    in_tiles,
+    of_some_keys,
+)
 from course.plain.tiles import tiles_turned
 from course.spec.draws import Draw, described, spread, uniform
 from course.spec.exercise import Array, Budget, KernelExercise, Role, Scalar, case, halves
@@ -376,9 +384,10 @@ def _slips(*names: str) -> dict[str, Any]:
         slips[f"a softmax of each tile of {tile} keys by itself, not of the row that lse is of"] = (
             partial(_from_left, weigh=partial(_of_tiles_alone, tile=tile))
         )
-        slips[LATE.format(tile=tile, what="keys" if "dq" in names else "queries")] = partial(
-            _from_left, counts=partial(_from_the_second_on, "dq" in names, tile)
-        )
+        if tile <= LARGEST_LATE:
+            slips[LATE.format(tile=tile, what="keys" if "dq" in names else "queries")] = partial(
+                _from_left, counts=partial(_from_the_second_on, "dq" in names, tile)
+            )
     if "dv" in names:
         said = "gradients of the scores in the place of the weights in dv"
         slips[said] = partial(_from_left, ds_in_dv=True)
@@ -454,8 +463,9 @@ def _slips_of_forward() -> dict[str, Any]:
                 )
         said = f"a score of 0, not -inf, for keys past the end in tiles of {tile}"
         found[said] = partial(_counted_past_the_end, tile=tile)
-        said = LATE.format(tile=tile, what="keys")
-        found[said] = partial(of_some_keys, keys=slice(tile, None), lse=True)
+        if tile <= LARGEST_LATE:
+            said = LATE.format(tile=tile, what="keys")
+            found[said] = partial(of_some_keys, keys=slice(tile, None), lse=True)
     return found
 
 

@@ -109,6 +109,11 @@ PATTERNS: dict[str, tuple[str, str]] = {
         "same elements.",
         "Where does `{name}` belong: into which index or address?",
     ),
+    "text_late": (
+        "The loop on line {line} begins at `{begin}`, a step behind the first place: what lies "
+        "before that gets no turn of it.",
+        "Is the first step done in front of the loop? If not, where does the loop begin?",
+    ),
     "text_in_vain": (
         "Line {line} works out `{name}`, and no line uses it.",
         "Where does `{name}` belong: into an address, a mask, or the result?",
