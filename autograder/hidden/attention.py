@@ -209,10 +209,11 @@ HIDDEN = {
         Draws(G=2, R=3, N=1, D=16, GAP=0, dtypes=HALF, draws=ABYSS_IN_HALF),
         Draws(G=2, R=choice(2, 3), N=129, D=64, GAP=0, dtypes=HALF),
         Draws(G=2, R=1, N=256, D=16, GAP=0, draws=SOME_ZERO),
+        # more groups than an A100 has SMs, 108: a program for each SM has several
         Draws(
-            G=between(9, 12),
-            R=between(3, 7),
-            N=between(17, 70),
+            G=between(109, 112),
+            R=choice(2, 3),
+            N=between(17, 60),
             D=32,
             GAP=between(1, 9),
             draws=LARGE_KEYS,

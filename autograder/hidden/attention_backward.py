@@ -169,10 +169,11 @@ HIDDEN = {
     "flash_delta": (
         Draws(H=between(1, 3), N=1, D=choice(16, 32), draws={"out": FAINT, "dout": FAINT}),
         Draws(H=4, N=between(17, 90), D=choice(16, 32, 64), draws={"dout": LARGE}),
+        # more tiles than an A100 has SMs, 108, of 128 rows, too
         Draws(
-            H=2,
-            N=between(65, 150),
-            D=choice(16, 32, 64),
+            H=between(110, 115),
+            N=between(129, 150),
+            D=choice(16, 32),
             dtypes=HALF_ROWS,
             draws=dict.fromkeys(("out", "dout"), integers(-1, 2)),
         ),

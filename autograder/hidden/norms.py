@@ -125,6 +125,37 @@ def _steps_apart(
     return values
 
 
+@described("0 once and 257.25 else in the first row, 300 +- 120 in the others")
+def _one_apart(
+    rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]
+) -> np.ndarray:
+    """bfloat16 rounds the first row's mean, just below 257, to 256: how far 0 is from it shows."""
+    values = rng.normal(300.0, 120.0, shape)
+    values[0] = 257.25
+    values[0, 0] = 0.0
+    return values.astype(dtype)
+
+
+@described("16 in the first row, 16 +- 0.5 in the others")
+def _level_16(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+    values = NEAR_16(rng, shape, dtype)
+    values[0] = 16.0
+    return values
+
+
+@described("1.00293 in the first row, standard deviation 1 in the others")
+def _between_two(
+    rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]
+) -> np.ndarray:
+    values = rng.normal(size=shape)
+    values[0] = 1.0029296875
+    return values.astype(dtype)
+
+
+#: bfloat16 rounds each dy * w * n of the first row by 0.3 % or not at all. Where w is 0, their mean
+#: alone makes dx.
+_COARSE_PRODUCTS = {"x": _level_16, "w": integers(0, 2), "dy": _between_two}
+
 #: Rows of fewer logits than a block has.
 _few_logits = partial(Draws, M=between(2, 6), V=between(2, 200), PAD=0)
 HIDDEN = {
@@ -156,7 +187,7 @@ HIDDEN = {
         Draws(M=5, D=_MIDDLE, dtypes=_LAYERNORM, draws=_STEPS_OF_HALF, scalars=_HALF_EPS),
         Draws(M=between(2, 5), D=_LONG, dtypes=_LAYERNORM, draws={"x": WIDE}),
         # a row's sum, and the squares of distances, pass what float16 holds
-        Draws(M=between(2, 5), D=_LONG, dtypes=_LAYERNORM, draws={"x": spread(120.0, 300.0)}),
+        Draws(M=between(2, 5), D=_LONG, dtypes=_LAYERNORM, draws={"x": _one_apart}),
         # rows that spill where a program has several of them
         Draws(traffic=True, M=choice(4, 8), D=multiples(256, 7168, 8192), dtypes=_LAYERNORM),
         Draws(traffic=True, M=multiples(8, 16, 48), D=multiples(256, 512, 1024)),
@@ -252,7 +283,7 @@ HIDDEN = {
         Draws(M=leaving(8, 16, 24, 40), D=_FULL, draws={"x": _BILLIONS, "dy": _BILLIONS}),
         Draws(M=between(2, 7), D=_MIDDLE, draws={"x": _faint, "w": _SMALL}, scalars=_EPS),
         Draws(M=2, D=_MIDDLE, dtypes=_BACKWARD, draws=_FAINT_HALF, scalars=_HALF_EPS),
-        Draws(M=between(9, 14), D=between(1025, 1500), dtypes=_BACKWARD, draws={"x": NEAR_16}),
+        Draws(M=between(9, 14), D=between(1025, 1500), dtypes=_BACKWARD, draws=_COARSE_PRODUCTS),
         Draws(
             M=between(9, 14),
             D=_LONG,

@@ -68,6 +68,11 @@ def test_nothing_is_loose_in_solutions_and_honest_variants(stem: str) -> None:
             None,
         ),
         ("new = max(m, x[i])\n  total = total * exp(new - m)\n  m = new", "text_exponent"),
+        (
+            "new = max(m, x[i])\n  total = total * exp(m - new) + exp(x[i] + new)\n  m = new",
+            "text_maximum_added",
+        ),
+        ("total += exp(x[i] + max(x[i], 0))", None),
         ("new = max(m, x[i])\n  total = total * exp(m - new) + exp(x[i] - new)", "text_unchanged"),
         ("out[1] = x[i]", "text_stored_anew"),
         ("out[i] = x[i]", None),

@@ -27,6 +27,7 @@ from course.check.kernel_text import Cause, Launched, calls_of, path_of
 from course.check.launch_text import launch_cause
 from course.check.loose_ends import (
     alike,
+    begins_late,
     begun_anew,
     by_ones,
     compared_alone,
@@ -206,11 +207,12 @@ class Advice:
             yield x_for_rows(tree)
         if elsewhere := misplaced(cases):
             yield "misplaced", elsewhere
+        yield begins_late(tree)
         yield alike(tree)
         yield one_apart(tree)
         if found.mistake.message_id != UNWRITTEN or not found.shown.wrong.all():
             yield in_vain(tree)
-        yield unused(tree)
+            yield unused(tree)
 
     def _of_text(self) -> Cause | None:
         """What the text alone shows, and what cannot be meant."""

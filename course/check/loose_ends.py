@@ -48,11 +48,11 @@ def compared_alone(tree: ast.Module) -> Cause | None:
 
 
 def of_maximum(tree: ast.Module) -> Cause | None:
-    """A running maximum by which sums are rescaled the wrong way round, or not at all."""
+    """A maximum that is added in an exponent, or by which sums are rescaled in a wrong way."""
     for function in _functions(tree):
         names = Bindings(function)
         for node in walk(function):
-            found = _growing(names, node)
+            found = _growing(names, node) or _added(names, node)
             if found is not None:
                 return found
         for loop in loops_of(function):
@@ -138,6 +138,21 @@ def alike(tree: ast.Module) -> Cause | None:
             ]
             if places and not any(names.changes(place, loop) for place in places):
                 return "text_alike", {"name": counted.id, "line": loop.lineno}
+    return None
+
+
+def begins_late(tree: ast.Module) -> Cause | None:
+    """``range(B, N, B)`` or ``range(first + B, end, B)``: what lies before gets no turn."""
+    for function in _functions(tree):
+        for loop in loops_of(function):
+            span = range_of(loop) if isinstance(loop, ast.For) else None
+            if span is None or ast.dump(span[2]) == ast.dump(ast.Constant(1)):
+                continue
+            begin, step = span[0], ast.dump(span[2])
+            added = isinstance(begin, ast.BinOp) and isinstance(begin.op, ast.Add)
+            parts = [begin.left, begin.right] if isinstance(begin, ast.BinOp) and added else [begin]
+            if step in map(ast.dump, parts):
+                return "text_late", {"line": loop.lineno, "begin": shown(begin)}
     return None
 
 
@@ -326,6 +341,24 @@ def _growing(names: Bindings, node: ast.AST) -> Cause | None:
                 "larger": shown(written.left),
                 "smaller": shown(smaller),
             }
+    return None
+
+
+def _added(names: Bindings, node: ast.AST) -> Cause | None:
+    """``exp(s + m)``, where m is a largest number, and not ``max(x, 0)``."""
+    if not (called(node, "exp", "exp2") and node.args):
+        return None
+    written = node.args[0]
+    if not isinstance(written, ast.BinOp) or not isinstance(written.op, ast.Add):
+        return None
+    for side in (written.left, written.right):
+        largest = _value(names, side)
+        if not called(largest, "max", "maximum"):
+            continue
+        reduced = called(largest, "max") and path_of(largest.func) == "tl.max"  # an axis follows
+        if reduced or not any(isinstance(one, ast.Constant) for one in largest.args):
+            fields = {"line": node.lineno, "written": shown(written), "largest": shown(side)}
+            return "text_maximum_added", fields
     return None
 
 

@@ -216,6 +216,53 @@ def _whole_tiles(
     return _sized(q, k[:, :keys], v[:, :keys], causal)
 
 
+def of_some_keys(
+    q: np.ndarray,
+    k: np.ndarray,
+    v: np.ndarray,
+    keys: slice,
+    causal: bool = False,
+    lse: bool = False,
+) -> dict[str, np.ndarray]:
+    """Attention to these keys alone, and its lse where that is asked for.
+
+    A query that sees none of them has exp(-inf - -inf), or 0 / 0. Where there is no key, no turn
+    is made, and lse is log(0).
+    """
+    places = np.arange(k.shape[1])[keys]
+    seen = np.ones((q.shape[1], len(places)), bool)
+    if causal:
+        seen &= np.arange(q.shape[1])[:, None] >= places
+    some = np.asarray(seen.any(axis=-1))
+    k, v = k[:, keys], v[:, keys]
+    scores = np.where(seen, _scores(q, k, False), -np.inf)
+    top = scores.max(axis=-1, keepdims=True, initial=-np.inf)
+    weights = np.exp(scores - np.where(some[:, None], top, 0.0))
+    total = weights.sum(axis=-1, keepdims=True)
+    moved = 1 + 2 * SCORE_SHARE * _size_of_scores(q, k)
+    found = {"out": weights @ v / total, "size of out": (weights * moved) @ np.abs(v) / total}
+    if lse:
+        found["lse"] = (top + np.log(total))[..., 0]
+        found["lse"][:, ~some] = np.nan if len(places) else -np.inf
+    return found
+
+
+def _last_read_as_0(
+    q: np.ndarray, k: np.ndarray, v: np.ndarray, causal: bool = False
+) -> dict[str, np.ndarray]:
+    """The last key and its value are 0."""
+    k, v = k.copy(), v.copy()
+    k[:, -1] = v[:, -1] = 0
+    return _sized(q, k, v, causal)
+
+
+#: What a mask, or a loop, leaves out.
+LAST_KEY = "the last key left out, as by a mask `keys < N - 1`"
+LATE = "the first tile of {tile} {what} left out: a loop that begins one tile late"
+#: Below most cases' sizes: of a larger tile it gives NaN alone, which other slips give, too.
+LARGEST_LATE = 64
+
+
 def _padded(q: np.ndarray, k: np.ndarray, v: np.ndarray, tile: int) -> dict[str, np.ndarray]:
     """Attention to zeros past the end, too, as far as the last tile of keys reaches."""
     beyond = ((0, 0), (0, -k.shape[1] % tile), (0, 0))
@@ -260,6 +307,9 @@ def slips_of_tiles(
             found[said.format(tile=tile)] = of(slip)
         said = f"the weighted sum of v divided by the sum of weights after each tile of {tile} keys"
         found[said] = of(partial(in_tiles, tile=tile, causal=causal, divided=True))
+        if tile <= LARGEST_LATE:
+            first = partial(of_some_keys, keys=slice(tile, None), causal=causal)
+            found[LATE.format(tile=tile, what="keys")] = of(first)
         said = f"the last tile of {tile} keys left out, filled or not"
         found[said] = of(partial(_whole_tiles, tile=tile, causal=causal, last=False))
         said = f"the keys from the last multiple of {tile} on left out"
@@ -267,6 +317,9 @@ def slips_of_tiles(
         if not causal:
             said = f"a score of 0, not -inf, for keys past the end in tiles of {tile}"
             found[said] = of(partial(_padded, tile=tile))
+    found[LAST_KEY] = of(partial(of_some_keys, keys=slice(None, -1), causal=causal))
+    said = "the last row of k and of v read as 0, as by a mask that ends one row early"
+    found[said] = of(partial(_last_read_as_0, causal=causal))
     found["the weighted sum of v, not divided by the sum of weights"] = of(
         partial(_undivided, causal=causal)
     )
@@ -441,6 +494,9 @@ def _slips(of: Reference) -> dict[str, Reference]:
     return {
         "scores that are never scaled": lambda q, k, v: of(q * q.shape[-1] ** 0.5, k, v),
         "scores divided by D, not by its root": lambda q, k, v: of(q * q.shape[-1] ** -0.5, k, v),
+        "N**-0.5 in the place of D**-0.5": lambda q, k, v: of(
+            q * (q.shape[-1] / k.shape[-2]) ** 0.5, k, v
+        ),
         "scores multiplied by the root of D": lambda q, k, v: of(q * q.shape[-1], k, v),
         "head 0 of k and v for all": lambda q, k, v: of(
             q, np.broadcast_to(k[:1], k.shape), np.broadcast_to(v[:1], v.shape)

@@ -9,7 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from course.exercises.attention import KEPT, TILES, in_tiles
+from course.exercises.attention import (
+    KEPT,
+    LARGEST_LATE,
+    LAST_KEY,
+    LATE,
+    TILES,
+    in_tiles,
+    of_some_keys,
+)
 from course.plain.tiles import tiles_turned
 from course.spec.draws import Draw, described, spread, uniform
 from course.spec.exercise import Array, Budget, KernelExercise, Role, Scalar, case, halves
@@ -218,6 +226,7 @@ def _from_left(
     dp: str = "dout v",
     ds_of: Callable[..., np.ndarray] = lambda p, dp, delta: p * (dp - delta),
     tile: int = 1,
+    counts: Callable[[np.ndarray, np.ndarray, bool], np.ndarray] | None = None,
     **others: str,
 ) -> dict[str, np.ndarray]:
     """The gradients, and how large their terms are together, as kernels compute them after a slip.
@@ -231,16 +240,20 @@ def _from_left(
         dp: the two factors of the weights' gradients.
         ds_of: gradients of scores, not scaled, of weights, their gradients and delta, and that
             wherever a program of so many rows (`tile`) comes to.
+        counts: which pairs of a query and a key count, of their places and `causal`; else all.
         others: by gradient: what is in its product beside the weights or gradients of scores.
     """
     root = np.sqrt(q.shape[-1])
-    seen = np.tri(q.shape[1], dtype=bool) if causal else True
+    place = np.arange(q.shape[1])
+    seen = np.tri(q.shape[1], dtype=bool) if causal else np.ones(2 * q.shape[1:2], bool)
+    if counts is not None:
+        seen &= counts(place[:, None], place, causal)
     lse, delta = (one[:, None, :] if of_keys else one[..., None] for one in (lse, delta))
     scores = np.where(seen, q @ k.swapaxes(-1, -2) / root, -np.inf)
     weights = np.where(seen, weigh(scores, lse), 0.0)
     given = {"q": q, "k": k, "v": v, "dout": dout}
     left, right = (given[name] for name in dp.split())
-    tiles = np.arange(q.shape[1]) // tile
+    tiles = place // tile
     come_to = tiles[:, None] >= tiles if causal else True
     ds = ds_of(weights, left @ right.swapaxes(-1, -2), delta) * come_to
     size = ds_of(weights, np.abs(left) @ np.abs(right).swapaxes(-1, -2), -np.abs(delta)) * come_to
@@ -262,6 +275,17 @@ def _from_left(
     return found | {f"size of {name}": one for name, one in sizes.items()}
 
 
+def _from_the_second_on(
+    keys: bool, tile: int, row: np.ndarray, column: np.ndarray, causal: bool
+) -> np.ndarray:
+    """The pairs of a loop over tiles of keys, or of queries, that leaves out the first tile.
+
+    With the causal rule a program of 64 keys begins at its own place.
+    """
+    first = column // 64 * 64 if causal and not keys else 0
+    return (column >= tile) & (row >= 0) if keys else (row >= first + tile) & (column >= 0)
+
+
 def _of_tiles_alone(s: np.ndarray, _: np.ndarray, tile: int) -> np.ndarray:
     """A softmax of each query's scores in every tile of so many keys by itself."""
     parts = []
@@ -277,11 +301,18 @@ def _not_scaled(q: np.ndarray, **of: Any) -> dict[str, np.ndarray]:
     return {name: one * np.sqrt(q.shape[-1]) for name, one in _from_left(q, **of).items()}
 
 
-def _by_the_root(q: np.ndarray, **of: Any) -> dict[str, np.ndarray]:
-    """Scores, dk and dq multiplied by what they are divided by."""
-    d = q.shape[-1]
-    found = _from_left(q, weigh=lambda s, lse: np.exp(s * d - lse), **of)
-    return {name: one * (1 if name.endswith("dv") else d) for name, one in found.items()}
+def _scaled(scale: Callable[[int, int], float], q: np.ndarray, **of: Any) -> dict[str, np.ndarray]:
+    """Scores, dk and dq times a scale of N and D in the place of D**-0.5."""
+    times = scale(*q.shape[1:]) * np.sqrt(q.shape[-1])
+    found = _from_left(q, weigh=lambda s, lse: np.exp(s * times - lse), **of)
+    return {name: one * (1 if name.endswith("dv") else times) for name, one in found.items()}
+
+
+def _last_read_as_0(name: str, **given: Any) -> dict[str, np.ndarray]:
+    """The gradients where the last place along N of one array is 0."""
+    array = given[name].copy()
+    array[:, -1] = 0
+    return _from_left(**{**given, name: array})
 
 
 def _only(names: tuple[str, ...], of: Any) -> Any:
@@ -307,7 +338,23 @@ def _slips(*names: str) -> dict[str, Any]:
         "scores that are never scaled": lambda q, **of: _from_left(
             q=q, weigh=lambda s, lse: np.exp(s * np.sqrt(q.shape[-1]) - lse), **of
         ),
-        "D**0.5 in the place of D**-0.5": _by_the_root,
+        "D**0.5 in the place of D**-0.5": partial(_scaled, lambda n, d: d**0.5),
+        "N**-0.5 in the place of D**-0.5": partial(_scaled, lambda n, d: n**-0.5),
+        "lse added, where it is subtracted": partial(
+            _from_left, weigh=lambda s, lse: np.exp(s + lse).astype(np.float32)
+        ),
+        LAST_KEY: partial(
+            _from_left, counts=lambda row, column, _: (column < len(row) - 1) & (row >= 0)
+        ),
+        "the last query left out, as by a mask `rows < N - 1`": partial(
+            _from_left, counts=lambda row, column, _: (row < len(row) - 1) & (column >= 0)
+        ),
+        **{
+            f"the last row of {name} read as 0, as by a mask that ends at N - 1": partial(
+                _last_read_as_0, name
+            )
+            for name in ("q", "k", "v", "dout", "lse", "delta")
+        },
         "dp scaled, and delta, which is subtracted from it, not": lambda q, delta, **of: _from_left(
             q=q, delta=delta * np.sqrt(q.shape[-1]), **of
         ),
@@ -337,6 +384,10 @@ def _slips(*names: str) -> dict[str, Any]:
         slips[f"a softmax of each tile of {tile} keys by itself, not of the row that lse is of"] = (
             partial(_from_left, weigh=partial(_of_tiles_alone, tile=tile))
         )
+        if tile <= LARGEST_LATE:
+            slips[LATE.format(tile=tile, what="keys" if "dq" in names else "queries")] = partial(
+                _from_left, counts=partial(_from_the_second_on, "dq" in names, tile)
+            )
     if "dv" in names:
         said = "gradients of the scores in the place of the weights in dv"
         slips[said] = partial(_from_left, ds_in_dv=True)
@@ -397,6 +448,10 @@ def _slips_of_forward() -> dict[str, Any]:
         "scores divided by D, not by its root": lambda q, k, v, causal: _forward(
             q / np.sqrt(q.shape[-1]), k, v, causal
         ),
+        "N**-0.5 in the place of D**-0.5": lambda q, k, v, causal: _forward(
+            q * (q.shape[-1] / q.shape[1]) ** 0.5, k, v, causal
+        ),
+        LAST_KEY: partial(of_some_keys, keys=slice(None, -1), lse=True),
         "the weighted sum of v, not divided by the sum of weights": _undivided,
         "the logarithm of total * exp(m), a product that float32 may not hold": _bare_sum,
     }
@@ -408,6 +463,9 @@ def _slips_of_forward() -> dict[str, Any]:
                 )
         said = f"a score of 0, not -inf, for keys past the end in tiles of {tile}"
         found[said] = partial(_counted_past_the_end, tile=tile)
+        if tile <= LARGEST_LATE:
+            said = LATE.format(tile=tile, what="keys")
+            found[said] = partial(of_some_keys, keys=slice(tile, None), lse=True)
     return found
 
 
@@ -419,6 +477,12 @@ def _close_rows(out: np.ndarray, dout: np.ndarray) -> dict[str, np.ndarray]:
     shape = out.shape[:-1]
     size = np.abs(found).sum(axis=-1).reshape(shape)
     return {"delta": found.sum(axis=-1).reshape(shape), "size of delta": size}
+
+
+def _but_the_last(sums: np.ndarray) -> np.ndarray:
+    found = sums.copy()
+    found[-1, -1] = 0
+    return found
 
 
 def _whole_tiles(out: np.ndarray, dout: np.ndarray, rows: int) -> dict[str, np.ndarray]:
@@ -583,6 +647,9 @@ flash_delta = KernelExercise(
             "size of delta": np.sum(np.abs(out) + np.abs(dout), axis=-1),
         },
         "rows that begin one element apart, not D": lambda out, dout: _close_rows(out, dout),
+        "the last row of the last head read as 0, as by a mask that ends one row early": (
+            lambda out, dout: {"delta": _but_the_last(np.sum(out * dout, axis=-1))}
+        ),
         **{
             f"one sum for all of a program's {rows} rows": partial(_whole_tiles, rows=rows)
             for rows in (16, 32, 64, 128)

@@ -760,14 +760,15 @@ linear_cross_entropy = KernelExercise(
         {
             "load x": "(cdiv(V, 64) + 1) * rows(M, D)",
             "load w": "cdiv(M, 64) * rows(V, D) + rows(M, D) + cdiv(V, 256) * M",
-            "load targets": "(2 * cdiv(V, 256) + 1) * sectors(M)",
-            "store loss": "sectors(M)",
+            "load targets": "(2 * cdiv(V, 256) + 1) * sectors(M) + M",
+            "store loss": "M",
         },
         least={"load x": f"sectors({_COUNTED} * D)"},
         why=(
             "The product's loads and nothing of its result; x and the targets' rows of w once "
             "more, for whoever works those logits out by themselves. w's row has room for the "
-            "parts, which have no row: a maximum and a sum for each row and each 256 tokens."
+            "parts, which have no row: a maximum and a sum for each row and each 256 tokens. "
+            "The second kernel may have a program a row: a sector for each loss and target."
         ),
     ),
     shared_bytes=SHARED_BYTES,

@@ -109,6 +109,11 @@ PATTERNS: dict[str, tuple[str, str]] = {
         "same elements.",
         "Where does `{name}` belong: into which index or address?",
     ),
+    "text_late": (
+        "The loop on line {line} begins at `{begin}`, a step behind the first place: what lies "
+        "before that gets no turn of it.",
+        "Is the first step done in front of the loop? If not, where does the loop begin?",
+    ),
     "text_in_vain": (
         "Line {line} works out `{name}`, and no line uses it.",
         "Where does `{name}` belong: into an address, a mask, or the result?",
@@ -118,6 +123,11 @@ PATTERNS: dict[str, tuple[str, str]] = {
         "factor is 1 or more, and grows without end.",
         "A largest number that grows makes what was summed up before smaller: which of the two is "
         "subtracted from which?",
+    ),
+    "text_maximum_added": (
+        "Line {line} takes exp of `{written}`, and `{largest}` is a largest number: with it added, "
+        "the exponent may be twice as large.",
+        "exp(s - m) * exp(m) is exp(s), and s - m is never above 0: which sign does that leave?",
     ),
     "text_not_rescaled": (
         "Line {line} adds to `{name}` what is made with the new maximum of line {newer}, and what "
