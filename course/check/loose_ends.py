@@ -52,9 +52,11 @@ def of_maximum(tree: ast.Module) -> Cause | None:
     for function in _functions(tree):
         names = Bindings(function)
         for node in walk(function):
-            found = _growing(names, node) or _added(names, node)
-            if found is not None:
-                return found
+            if called(node, "exp", "exp2") and node.args and isinstance(node.args[0], ast.BinOp):
+                exponent = node.lineno, node.args[0]
+                found = _growing(names, *exponent) or _added(names, *exponent)
+                if found is not None:
+                    return found
         for loop in loops_of(function):
             found = _not_rescaled(names, loop)
             if found is not None:
@@ -325,17 +327,12 @@ def _value(names: Bindings, node: ast.expr) -> ast.expr:
     return names.followed(node)
 
 
-def _growing(names: Bindings, node: ast.AST) -> Cause | None:
+def _growing(names: Bindings, line: int, written: ast.BinOp) -> Cause | None:
     """``exp(m_new - m)``, where m_new is the larger of m and others."""
-    if not (called(node, "exp", "exp2") and node.args):
-        return None
-    written = node.args[0]
-    if not isinstance(written, ast.BinOp) or not isinstance(written.op, ast.Sub):
-        return None
     larger, smaller = _value(names, written.left), written.right
-    if called(larger, "max", "maximum"):
+    if isinstance(written.op, ast.Sub) and called(larger, "max", "maximum"):
         if any(ast.dump(one) == ast.dump(smaller) for one in larger.args):
-            fields = {"line": node.lineno, "written": shown(written)}
+            fields = {"line": line, "written": shown(written)}
             return "text_exponent", {
                 **fields,
                 "larger": shown(written.left),
@@ -344,20 +341,15 @@ def _growing(names: Bindings, node: ast.AST) -> Cause | None:
     return None
 
 
-def _added(names: Bindings, node: ast.AST) -> Cause | None:
+def _added(names: Bindings, line: int, written: ast.BinOp) -> Cause | None:
     """``exp(s + m)``, where m is a largest number, and not ``max(x, 0)``."""
-    if not (called(node, "exp", "exp2") and node.args):
-        return None
-    written = node.args[0]
-    if not isinstance(written, ast.BinOp) or not isinstance(written.op, ast.Add):
-        return None
-    for side in (written.left, written.right):
+    for side in (written.left, written.right) if isinstance(written.op, ast.Add) else ():
         largest = _value(names, side)
         if not called(largest, "max", "maximum"):
             continue
         reduced = called(largest, "max") and path_of(largest.func) == "tl.max"  # an axis follows
         if reduced or not any(isinstance(one, ast.Constant) for one in largest.args):
-            fields = {"line": node.lineno, "written": shown(written), "largest": shown(side)}
+            fields = {"line": line, "written": shown(written), "largest": shown(side)}
             return "text_maximum_added", fields
     return None
 

@@ -309,7 +309,6 @@ def install(target: int) -> OnCuda:
         (torch.compiler, {"disable": _as_written}),
         (torch.version, {"cuda": _CUDA}),
         (torch._C, {"_cuda_getCurrentRawStream": lambda device: 0}),
-        (torch._C, {"_get_accelerator": lambda check=None: torch.device("cuda")}),
         (torch._C._dynamo.guards, {"_empty_strided_cuda": _empty_strided}),
         (torch.autocast, of_autocast),
         (torch, told_of_it),
@@ -397,8 +396,9 @@ def _of_torch(mode: OnCuda) -> dict[str, Any]:
 
 
 def _of_accelerators() -> dict[str, Any]:
-    """What `torch.accelerator` asks of torch. It has no allocator, whose statistics are nothing."""
+    """What `torch.accelerator` asks of torch: there is no allocator, and no statistics of one."""
     return {
+        "_get_accelerator": lambda check=None: torch.device("cuda"),
         "_accelerator_getAccelerator": lambda: torch.device("cuda"),
         "_accelerator_getDeviceIndex": lambda: 0,
         "_accelerator_setDeviceIndex": lambda index: None,
