@@ -123,9 +123,9 @@ _ONE_QUERY = (
     Draws(H=2, N=512, D=16, GAP=0, dtypes=HALF, draws=SOME_ZERO),
     Draws(H=2, N=between(20, 150), D=16, GAP=0, dtypes=HALF, draws=_DEEP),
     Draws(H=between(1, 3), N=1, D=choice(16, 32), GAP=0),
-    # more heads than an A100 has SMs
+    # more heads than a B200 has SMs, 148: a program for each SM has several
     Draws(
-        H=between(110, 115),
+        H=between(150, 155),
         N=between(2, 70),
         D=choice(16, 32, 64),
         GAP=between(1, 9),
@@ -148,10 +148,10 @@ _TILED = (
     Draws(H=2, N=128, D=16, GAP=0, dtypes=HALF, draws=SOME_ZERO),
     Draws(H=1, N=between(20, 150), D=16, GAP=0, dtypes=HALF, draws=_DEEP),
     Draws(H=between(1, 3), N=1, D=choice(16, 32), GAP=0),
-    # more tiles than an A100 has SMs, 108: a program for each SM has several
+    # more tiles than a B200 has SMs
     Draws(
-        H=between(110, 115),
-        N=between(17, 90),
+        H=between(150, 155),
+        N=between(17, 66),
         D=choice(16, 32),
         GAP=between(1, 9),
         draws=LARGE_KEYS,
@@ -209,11 +209,11 @@ HIDDEN = {
         Draws(G=2, R=3, N=1, D=16, GAP=0, dtypes=HALF, draws=ABYSS_IN_HALF),
         Draws(G=2, R=choice(2, 3), N=129, D=64, GAP=0, dtypes=HALF),
         Draws(G=2, R=1, N=256, D=16, GAP=0, draws=SOME_ZERO),
-        # more groups than an A100 has SMs, 108: a program for each SM has several
+        # more groups than a B200 has SMs
         Draws(
-            G=between(109, 112),
+            G=between(149, 152),
             R=choice(2, 3),
-            N=between(17, 60),
+            N=between(17, 45),
             D=32,
             GAP=between(1, 9),
             draws=LARGE_KEYS,

@@ -139,10 +139,10 @@ def _tiled(
         ),
         Draws(H=1, N=between(65, 120), D=64, causal=1, dtypes=half, draws=FAR_APART),
         Draws(H=1, N=choice(128, 144), D=64, causal=0, dtypes=half, draws=beyond),
-        # more tiles than an A100 has SMs, 108: a program for each SM has several
+        # more tiles than a B200 has SMs, 148: a program for each SM has several
         Draws(
-            H=between(110, 115),
-            N=between(20, 90),
+            H=between(150, 155),
+            N=between(20, 66),
             D=16,
             causal=choice(0, 1),
             dtypes=half,
@@ -169,9 +169,9 @@ HIDDEN = {
     "flash_delta": (
         Draws(H=between(1, 3), N=1, D=choice(16, 32), draws={"out": FAINT, "dout": FAINT}),
         Draws(H=4, N=between(17, 90), D=choice(16, 32, 64), draws={"dout": LARGE}),
-        # more tiles than an A100 has SMs, 108, of 128 rows, too
+        # more tiles than a B200 has SMs, of 128 rows, too
         Draws(
-            H=between(110, 115),
+            H=between(150, 155),
             N=between(129, 150),
             D=choice(16, 32),
             dtypes=HALF_ROWS,

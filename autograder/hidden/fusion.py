@@ -25,8 +25,8 @@ _EVERY = (_ONE_MORE, _COLUMN)
 _ADDED = uniform(-1e-8, 1e-8)
 _HALVES, _WIDER = {"A": LARGE_HALF, "B": LARGE_HALF}, uniform(-60.0, 60.0)
 _GATES = {"b1": uniform(-90.0, 90.0), "w1": uniform(-3.0, 3.0)}
-#: one row of tiles, and more of them than an A100 has SMs, 108: a program for each SM has several
-_WIDE = Draws(M=leaving(15, 16, 15, 63), N=leaving(63, 64, 13951, 14591), K=between(17, 31))
+#: one row of tiles, and more of them than a B200 has SMs, 148: a program for each SM has several
+_WIDE = Draws(M=leaving(15, 16, 15, 63), N=leaving(63, 64, 19071, 19711), K=between(17, 31))
 #: tiles enough to tell one program that has all of them from one that has a few
 _TRAFFIC = Draws(traffic=True, M=choice(576, 640), N=choice(512, 576), K=multiples(64, 64, 192))
 

@@ -93,8 +93,8 @@ HIDDEN = {
         Draws(N=multiples(32, 2080, 4064), draws={"x": integers(-40, 41)}),
         Draws(N=multiples(32, 512, 1024), draws={"x": _ends_of_float32}),
         Draws(N=multiples(32, 5024, 8160)),
-        # more programs of 2048 than an H100 has SMs, 132
-        Draws(traffic=True, N=multiples(1024, 278528, 290816)),
+        # more programs of 2048 than a B200 has SMs, 148
+        Draws(traffic=True, N=multiples(1024, 305152, 317440)),
     ),
     "persistent": (
         Draws(

@@ -90,9 +90,9 @@ HIDDEN = {
             draws=LARGE_HALF_QUERIES,
         ),
         Draws(S=2, P=between(3, 6), PAGE=64, G=1, R=choice(12, 16), D=128, draws=LARGE_HALF_KEYS),
-        # more pages than eight bits number, and more programs than an A100 has SMs, 108
+        # more pages than eight bits number, and more programs than a B200 has SMs, 148
         Draws(
-            S=between(37, 40), P=between(8, 9), PAGE=16, G=3, R=3, D=32, draws=attention.FAR_BELOW
+            S=between(50, 52), P=between(6, 7), PAGE=16, G=3, R=3, D=32, draws=attention.FAR_BELOW
         ),
         Draws(S=4, P=between(3, 6), PAGE=32, G=2, R=3, D=32, draws=FAR_APART),
         Draws(S=2, P=4, PAGE=32, G=2, R=3, D=64, draws=HUGE),
@@ -103,8 +103,8 @@ HIDDEN = {
         Draws(traffic=True, S=2, P=between(13, 16), PAGE=64, G=2, R=choice(4, 8), D=64),
     ),
     "int4_matvec": (
-        # more programs of 64 rows than an A100 has SMs, 108; x is 0 and 1
-        Draws(N=between(7000, 7040), K=64, GROUP=32, draws={"x": integers(0, 2)}),
+        # more programs of 64 rows than a B200 has SMs; x is 0 and 1
+        Draws(N=between(9500, 9540), K=64, GROUP=32, draws={"x": integers(0, 2)}),
         Draws(N=1, K=multiples(64, 64, 512), GROUP=choice(32, 64), draws={"x": FAINT_HALF}),
         # a row more, and one less, than whole programs have
         Draws(N=leaving(1, 64, 65, 193), K=leaving(128, 2048, 128, 4300), GROUP=128),
@@ -136,7 +136,7 @@ HIDDEN = {
         # several tiles an expert, the last one ragged
         Draws(M=between(641, 900), N=leaving(1, 64, 65, 129), K=between(17, 60), E=3),
         Draws(M=between(300, 400), N=between(130, 180), K=between(17, 60), E=2),
-        # more tiles than an A100 has SMs, 108
+        # more tiles than a B200 has SMs
         Draws(M=between(128, 150), N=192, K=32, E=64),
         Draws(M=60, N=70, K=between(1100, 1500), E=3, draws={"w": half_zeros}),
         Draws(M=between(20, 60), N=between(2, 60), K=between(17, 60), E=3, draws=_HUGE),
@@ -145,8 +145,8 @@ HIDDEN = {
     ),
     "linear_cross_entropy": (
         Draws(M=1, V=1, D=64, draws={"x": _HIGH, "w": _LOW}),
-        # every logit is 0, and a token's all the same
-        Draws(M=between(3, 20), V=between(2, 60), D=64, draws={"w": integers(0, 1)}),
+        # every logit is 0, and a token's all the same; more tiles than a B200 has SMs
+        Draws(M=between(9540, 9600), V=between(2, 60), D=64, draws={"w": integers(0, 1)}),
         # large numbers beside small ones, each way round
         Draws(
             M=leaving(1, 64, 65, 129),
