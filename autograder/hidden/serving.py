@@ -136,8 +136,8 @@ HIDDEN = {
         # several tiles an expert, the last one ragged
         Draws(M=between(641, 900), N=leaving(1, 64, 65, 129), K=between(17, 60), E=3),
         Draws(M=between(300, 400), N=between(130, 180), K=between(17, 60), E=2),
-        # more tiles than a B200 has SMs
-        Draws(M=between(128, 150), N=192, K=32, E=64),
+        # more tiles than a B200 has SMs, of 128 columns, too: some experts have no row
+        Draws(M=between(128, 150), N=448, K=32, E=64),
         Draws(M=60, N=70, K=between(1100, 1500), E=3, draws={"w": half_zeros}),
         Draws(M=between(20, 60), N=between(2, 60), K=between(17, 60), E=3, draws=_HUGE),
         Draws(traffic=True, M=64, N=choice(384, 448), K=multiples(64, 192, 256), E=between(12, 16)),
