@@ -332,9 +332,9 @@ except course.KernelFault as fault:
     print(fault)
 
 # %% [markdown]
-# A negative index is a fault too. NumPy takes -1 for the last element, and so does Numba, without a
-# word; in C++ it would be an address before the array. In a kernel a negative index is nearly
-# always a slip, so the course stops there.
+# An index that comes out negative is a fault too. NumPy counts it from the end, and so does Numba,
+# without a word; in C++ it would be an address before the array. In a kernel it is nearly always a
+# slip, so the course stops there. Only a constant, as in `a[-1]`, is the last element on purpose.
 
 # %% [markdown]
 # If you like, break your `vector_add` on purpose, and read the verdicts: leave out the guard; write

@@ -199,8 +199,9 @@ SIMT: dict[str, tuple[str, str]] = {
         _RANGE_NEXT,
     ),
     "negative_index": (
-        "|Thread {thread} of block {block} {verb} {array}[{index}].| A negative index is "
-        "taken for a mistake here: Numba would wrap it to the array's end without a word.",
+        "|Thread {thread} of block {block} {verb} {array}[{index}].| An index that comes out "
+        "negative is taken for a mistake here: Numba would count it from the array's end without "
+        "a word.",
         _RANGE_NEXT,
     ),
     "uninitialised_shared": (

@@ -60,7 +60,7 @@ def subscript(low: Lowering, node: ast.Subscript) -> Expr:
         raise low.untyped(node, f"`{ast.unparse(node.value)}` is {base.type}, not an array")
     if isinstance(node.slice, ast.Constant) and node.slice.value is Ellipsis:
         raise low.untyped(node, f"`{ast.unparse(node)}` is the whole array: leave the brackets out")
-    parts = parts_of(low, base.type, node.slice)
+    parts = parts_of(low, base, node.slice)
     if len(parts) > base.type.ndim:
         words = f"`{ast.unparse(node.value)}` {base.type.has_axes(len(parts))}"
         raise low.untyped(node, words)
@@ -79,7 +79,7 @@ def _based(low: Lowering, node: ast.Subscript) -> Expr:
             records = low.whole(within.value)
             if isinstance(records.type, RecordsType) and name in records.type.names:
                 field = _field(low, records, name)
-                return view_of(field, parts_of(low, field.type, within.slice))
+                return view_of(field, parts_of(low, field, within.slice))
     base = low.whole(within)
     if isinstance(base.type, RecordsType) and name in base.type.names:
         return _field(low, base, str(name))
@@ -98,7 +98,7 @@ def _field(low: Lowering, records: Expr, name: str) -> Expr:
 def _record(low: Lowering, base: Expr, node: ast.Subscript) -> Expr:
     """``p[i]``, of records."""
     fields = [_field(low, base, name) for name in base.type.names]
-    places = [part for part in parts_of(low, fields[0].type, node.slice) if isinstance(part, Expr)]
+    places = [part for part in parts_of(low, fields[0], node.slice) if isinstance(part, Expr)]
     if len(places) != fields[0].type.ndim - 1:
         raise low.untyped(node, f"`{ast.unparse(node)}` is no record")
     pairs = [once(low, place) for place in places]
@@ -262,7 +262,7 @@ def store(low: Lowering, target: ast.Subscript, value: Expr) -> Statement:
         raise does_not_compile(target, "store_to_constant", array=ast.unparse(target.value))
     if not is_scalar(value.type) and not (is_complex(value) and array.of_complex):
         raise low.untyped(target, f"an element cannot hold {describe(value)}")
-    parts = parts_of(low, array, target.slice)
+    parts = parts_of(low, base, target.slice)
     if len(parts) > array.ndim:
         raise low.untyped(target, f"`{ast.unparse(target.value)}` {array.has_axes(len(parts))}")
     index = [part for part in parts if isinstance(part, Expr)]

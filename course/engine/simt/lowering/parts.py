@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from course.engine.faults import does_not_compile, rejected, rejected_syntax
-from course.engine.simt.lowering.expr import Expr, Run, combined, converted, number, tuple_items
+from course.engine.simt.lowering.expr import (
+    UNKNOWN,
+    Expr,
+    Run,
+    combined,
+    converted,
+    number,
+    tuple_items,
+)
 from course.engine.simt.lowering.types import INT, ArrayType, TupleType, is_integer, is_scalar
 from course.engine.simt.running.lanes import Lanes
 from course.engine.simt.running.views import Extent, Span, span
@@ -49,7 +57,7 @@ class Slice:
 Part = Expr | Slice
 
 
-def indices(low: Lowering, node: ast.expr) -> list[Expr]:
+def indices(low: Lowering, base: Expr, node: ast.expr) -> list[Expr]:
     """The indices of an atomic, as int64: there alone Numba casts what is no whole number."""
     result: list[Expr] = []
     for element in node.elts if isinstance(node, ast.Tuple) else [node]:
@@ -58,7 +66,20 @@ def indices(low: Lowering, node: ast.expr) -> list[Expr]:
                 element, f"`{ast.unparse(element)}` as an index", "index one element here"
             )
         result += _index(low, element, casts=True)
-    return result
+    return [_counted(base, axis, index) for axis, index in enumerate(result)]
+
+
+def _counted(base: Expr, axis: int, index: Expr) -> Expr:
+    """A constant below 0 counts from the end of its axis; what is computed does not."""
+    if index.const is UNKNOWN or index.const >= 0:
+        return index
+    array, constant = base.run, index.run
+
+    def run(lanes: Lanes) -> np.ndarray:
+        from_start = np.atleast_2d(array(lanes).shape[axis]) + index.const
+        return np.where(from_start < 0, constant(lanes), from_start)
+
+    return replace(index, run=run, masked=base.masked)
 
 
 def _index(low: Lowering, node: ast.expr, casts: bool = False) -> list[Expr]:
@@ -92,8 +113,9 @@ def _division_of(function: ast.FunctionDef, index: ast.expr) -> dict[str, object
     return None
 
 
-def parts_of(low: Lowering, array: ArrayType, node: ast.expr) -> list[Part]:
+def parts_of(low: Lowering, base: Expr, node: ast.expr) -> list[Part]:
     """The parts of an array's subscript; a field of a record is an index by its name."""
+    array: ArrayType = base.type
     if isinstance(node, ast.Constant) and node.value in array.fields and array.ndim == 1:
         return [number(array.fields.index(node.value))]
     before: list[Part] = []
@@ -113,6 +135,10 @@ def parts_of(low: Lowering, array: ArrayType, node: ast.expr) -> list[Part]:
     if len(before) <= array.ndim:
         while len(before) and isinstance(before[-1], Slice) and before[-1].whole:
             before.pop()  # `A[i, :]` is the row `A[i]`
+        before = [
+            _counted(base, axis, part) if isinstance(part, Expr) else part
+            for axis, part in enumerate(before)
+        ]
     return before
 
 

@@ -70,7 +70,7 @@ def atomic(path: str) -> Callable[[Lowering, ast.Call], Expr]:
         array = base.type
         if not isinstance(array, ArrayType) or array.memory not in ("global", "shared"):
             raise low.untyped(node, f"`{ast.unparse(nodes[0])}` is no global or shared array")
-        index = indices(low, nodes[1])
+        index = indices(low, base, nodes[1])
         if len(index) != array.ndim:
             raise low.untyped(
                 node,

@@ -160,6 +160,13 @@ def index_negative(x, out):
         out[i] = x[-1] + x[-1 - i]
 
 
+@book.case(lambda: (ints(37, 100), blank(100)), 1, launch=(2, 64))
+def index_last(x, out):
+    i = cuda.grid(1)
+    if i < out.size:
+        out[i] = x[-1] + x[i] + x[-100]
+
+
 @book.case(lambda: (ints(38, 100, 2), blank(100, 2)), 1, launch=(2, 64))
 def index_tuple(x, out):
     i = cuda.grid(1)

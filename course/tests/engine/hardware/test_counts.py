@@ -25,7 +25,8 @@ VALUED = [c.name for module in VALUES for c in module.book.cases if c.name in RE
 REFUSED = {
     # Two threads store to one cell without an atomic: a race, even of equal values.
     "one_address_store": "race_global_same_value",
-    # Numba wraps a negative index; the course treats it as the mistake that it nearly always is.
+    # Numba counts from the end; the course takes `x[-1 - i]` for the mistake that it nearly always
+    # is, and only a constant for what is meant.
     "index_negative": "negative_index",
     # Numba ends the thread in silence.
     "value_range_zero_step_int64_int64": "zero_step",

@@ -358,3 +358,26 @@ def sum_under_a_lock(x, lock, out):
         out[0] += x[cuda.blockIdx.x]
         cuda.threadfence()
         cuda.atomic.exch(lock, 0, 0)
+
+
+LAST = -1
+
+
+@cuda.jit
+def last_ones(x, a, out, bins):
+    tile = cuda.shared.array(TPB, float32)
+    own = cuda.local.array(3, float32)
+    i = cuda.grid(1)
+    tile[cuda.threadIdx.x] = i
+    own[LAST] = 5
+    cuda.syncthreads()
+    if i < out.size:
+        out[i] = x[-1] + a[i, -1] + a[..., -2][i] + x[2:6][LAST] + tile[-TPB] + own[2]
+        cuda.atomic.add(bins, -1, 1)
+        if i == 0:
+            bins[-3] = 7
+
+
+@cuda.jit
+def beyond_the_first(x, out):
+    out[0] = x[-11]

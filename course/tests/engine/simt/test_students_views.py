@@ -83,6 +83,16 @@ def test_steps_negative_steps_and_stores_through_slices():
     np.testing.assert_array_equal(out, wanted)
 
 
+def test_a_constant_below_0_counts_from_the_end():
+    x, a, out, bins = floats(10), floats(20, 3), zeros(20), np.zeros(5, np.int32)
+    k.last_ones[1, k.TPB](x, a, out, bins)
+    np.testing.assert_allclose(out, x[-1] + a[:, -1] + a[:, -2] + x[5] + 5, rtol=1e-6)
+    np.testing.assert_array_equal(bins, [0, 0, 7, 0, 20])
+    fault = fault_of(k.beyond_the_first, 1, 1, x, out)
+    assert fault.outcome is Outcome.OUT_OF_BOUNDS
+    assert "reads x[-11]" in str(fault)
+
+
 def test_parts_of_shared_memory():
     x, y = floats(70), zeros(70)
     k.shared_halo[3, k.TPB](x, y)
