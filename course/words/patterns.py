@@ -202,7 +202,7 @@ PATTERNS: dict[str, tuple[str, str]] = {
     ),
     "slip_last_left_out": (
         "In every case it is what comes of leaving out the last of {name}'s {where}.",
-        "Where does the loop end? A `range` stops before its end.",
+        "Where does the loop or the mask end? `range(n)` and `i < n` both reach n - 1.",
     ),
     "slip_first_left_out": (
         "In every case it is what comes of leaving out the first of {name}'s {where}.",
