@@ -50,12 +50,14 @@ class Unpacked:
 
     Attributes:
         refused: by path below the folder, why a file is not there.
+        times: by path below the folder, when the zip says that a file was made.
         problems: sentences on members whose very names cannot be used.
     """
 
     folder: Path
     refused: Mapping[PurePosixPath, Fault] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
+    times: Mapping[PurePosixPath, str] = field(default_factory=dict)
 
 
 def is_archive(path: Path) -> bool:
@@ -138,7 +140,11 @@ def _unpacked(packed: zipfile.ZipFile, folder: Path, archive: str) -> Unpacked:
             f"{archive} holds notebooks of {size_text(total)} together, and the most is "
             f"{size_text(LARGEST_UNPACKED_BYTES)}. Nothing in it is graded: is it a bomb?"
         )
-    return Unpacked(folder, _written(packed, wanted, folder, archive), _said(unsafe, archive))
+    times = {
+        one.path: "{}-{:02}-{:02}T{:02}:{:02}:{:02}".format(*one.info.date_time) for one in wanted
+    }
+    refused = _written(packed, wanted, folder, archive)
+    return Unpacked(folder, refused, _said(unsafe, archive), times)
 
 
 def _name(member: zipfile.ZipInfo) -> str:

@@ -87,12 +87,12 @@ def find(
     found = Found()
     seen: set[tuple[Path, str]] = set()
     for given in paths:
-        root, refused = given, dict[Path, Fault]()
+        root, refused, times = given, dict[Path, Fault](), dict[Path, str]()
         if unpack_to is not None and is_archive(given):
             unpacked = _unpacked(given, unpack_to, found.problems)
             if unpacked is None:
                 continue
-            root, refused = unpacked
+            root, refused, times = unpacked
         inner = (root / name for name in _CLASS_FOLDERS)
         path = next((folder for folder in inner if folder.is_dir()), root)
         if not os.path.lexists(path):
@@ -119,7 +119,7 @@ def find(
                     continue
             taken = _refused(refused, whose, stem, taken)
             if root is not given:
-                taken = _named_by_zip(given, root, taken)
+                taken = _told_by_zip(given, root, times, taken)
             _add(taken, found, seen, path, given, of_class=not whole)
     return _without_own(found, unpack_to)
 
@@ -137,17 +137,25 @@ def _without_own(found: Found, unpack_to: Path | None) -> Found:
     return found
 
 
-def _named_by_zip(archive: Path, folder: Path, taken: Iterable[Submission]) -> Iterator[Submission]:
-    """Where no name in a zip says whose it is, the zip's own name does, as a file's would."""
+def _told_by_zip(
+    archive: Path, folder: Path, times: Mapping[Path, str], taken: Iterable[Submission]
+) -> Iterator[Submission]:
+    """With what the zip itself says.
+
+    Where no name in it says whose a notebook is, its own does, as a file's would; where the LMS
+    does not say which came last, the later download has it, and the zip says when that was made.
+    """
     for one in taken:
+        if one.account and not one.account.turn:
+            one = replace(one, account=replace(one.account, turn=times.get(one.path, "")))
         unnamed = one.student in (folder.name, folder.parent.name)
         yield replace(one, student=_claimed(archive)) if unnamed else one
 
 
 def _unpacked(
     archive: Path, into: Path, problems: list[str]
-) -> tuple[Path, dict[Path, Fault]] | None:
-    """The folder that a zip became, and the notebooks that are not in it; None without a folder."""
+) -> tuple[Path, dict[Path, Fault], dict[Path, str]] | None:
+    """The folder that a zip became, the notebooks that are not in it, and when which was made."""
     try:
         unpacked = unpack(archive, into)
     except Refused as error:
@@ -161,7 +169,9 @@ def _unpacked(
     problems += [f"{archive}: {fault.sentence}" for p, fault in refused if not is_notebook(p.name)]
     if any(p.name == METADATA for p in unpacked.refused):
         return None
-    return unpacked.folder, {unpacked.folder / p: fault for p, fault in refused}
+    folder = unpacked.folder
+    times = {folder / p: when for p, when in unpacked.times.items()}
+    return folder, {folder / p: fault for p, fault in refused}, times
 
 
 def _refused(
@@ -266,6 +276,8 @@ def _of_class(
         if form is not None and of_an_lms:
             return _of_form(place, form, stem, problems), _named_by(form, place)
         if form is not None:
+            if len({named.student for name in names for named in form.read(name)}) != 1:
+                raise _whose(place, sorted(names))
             problems.append(_ONE_STUDENTS.format(place=place, lms=form.name))
         if form is not None or files or len(folders) != 1 or folders[0].is_symlink():
             break
@@ -388,12 +400,17 @@ def _must_be_one_students(root: Path) -> None:
     name = clean(folder.name)
     if len(own) < 2 or not any(one.rivals for one in of_student(folder, name)):
         return
-    raise Refused(
-        f"{folder} is alone where a student's folder is expected, and holds folders with notebooks "
-        f"of one lesson: {few([clean(f.name) for f in own])}. Are these several students? "
-        f"Then grade that folder: `python -m autograder grade {shlex.quote(str(folder))}`. Where "
-        "all are one student's, grade the one that counts: `python -m autograder grade FILE "
-        f"--student {shlex.quote(name)}`. Nothing in it is graded."
+    raise _whose(folder, [f.name for f in own])
+
+
+def _whose(folder: Path, names: Sequence[str]) -> Refused:
+    """Of a folder that may be a student's or a class's."""
+    return Refused(
+        f"{folder} is alone where a student's folder is expected, and holds what may be several "
+        f"students': {few([clean(name) for name in names])}. Where it is, grade that folder: "
+        f"`python -m autograder grade {shlex.quote(str(folder))}`. Where all is one student's, "
+        "grade the one that counts: `python -m autograder grade FILE "
+        f"--student {shlex.quote(clean(folder.name))}`. Nothing in it is graded."
     )
 
 

@@ -325,6 +325,7 @@ def grade(
     """Judges what stands below `paths`, keeps each verdict at once, and gives it."""
     asked = asked or Asked()
     submissions = collected(paths, store.out, run, asked, lambda k: with_lessons(k, pool))
+    submissions = _without_older(submissions, store, run)
     run.problems += _held(submissions, asked.options)
     unnamed: dict[str, list[str]] = {one.student: [] for one in submissions}
     for one in submissions:
@@ -332,6 +333,18 @@ def grade(
     for name, notebooks in unnamed.items():
         store.forget_unnamed(name, but=notebooks)
     yield from judge_all(submissions, store, pool, run, regrade)
+
+
+def _without_older(submissions: Sequence[Submission], store: Store, run: Run) -> list[Submission]:
+    """Without what was handed in again since, where that is graded: a download from before it."""
+    older = [one for one in submissions if store.has_later(one)]
+    if older:
+        named = few([f"{one.student} ({one.notebook})" for one in older])
+        run.notes.append(
+            f"Graded already as handed in later than this: {named}. Those verdicts stay. Where the "
+            "earlier notebook is to count, `grade` that file with --student NAME."
+        )
+    return [one for one in submissions if one not in older]
 
 
 def collected(

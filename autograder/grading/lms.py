@@ -23,6 +23,7 @@ from typing import Any
 
 from autograder import Refused
 from autograder.grading.archive import LARGEST_METADATA_BYTES, METADATA
+from autograder.grading.claims import content_of
 from autograder.grading.folders import is_notebook
 from autograder.grading.names import clean, few
 from autograder.grading.submissions import Account, Submission, read_bytes
@@ -34,6 +35,8 @@ _CANVAS = re.compile(
     r"_((?P<file_id>[1-9]\d{2,})_(?P<file>.+)|(?P<typed>(text|link)\.html))",
     re.DOTALL,
 )
+#: Of Canvas's numbers, which sort as texts.
+_DIGITS = 20
 _AGAIN = re.compile(r"-(\d{1,3})$")
 #: A folder has no underscore at its end since Moodle 4.1.
 _MOODLE = re.compile(
@@ -113,7 +116,7 @@ def canvas(name: str) -> list[Named]:
     file = _without_turn(found["file"] or found["typed"])
     ids = (("id", found["id"]), ("name", clean(found["name"])))
     late = bool(found["first"] or found["late"])
-    account = Account(ids, late=late, turn=(int(found["file_id"] or 0),))
+    account = Account(ids, late=late, turn=f"{int(found['file_id'] or 0):0{_DIGITS}}")
     return [Named(clean(f"{found['name']}-{found['id']}"), account, file)]
 
 
@@ -150,7 +153,7 @@ def exchange(name: str) -> list[Named]:
         return []
     when = clean(found["when"])
     student = clean(found["name"])
-    return [Named(student, Account((("login", student),), when=when, turn=(when,)))]
+    return [Named(student, Account((("login", student),), when=when, turn=when))]
 
 
 def _classroom(folder: str) -> Form | None:
@@ -191,7 +194,7 @@ def _submitters(submission: Any) -> Iterable[Named]:
         one = known.get("number") or known.get("email") or ""
         student = "-".join(filter(None, [known.get("name"), one]))
         if student:
-            yield Named(clean(student), Account(ids, when=when, turn=(_utc(when),)))
+            yield Named(clean(student), Account(ids, when=when, turn=_utc(when)))
 
 
 def _utc(when: str) -> str:
@@ -262,10 +265,10 @@ def latest(submissions: Iterable[Submission]) -> tuple[list[Submission], list[st
     kept: list[Submission] = []
     again: list[str] = []
     for claim in by_work.values():
-        last = max((one.account.turn for one in claim if one.account), default=())
+        last = max((one.account.turn for one in claim if one.account), default="")
         own = [one for one in claim if one.account is None or one.account.turn == last]
         kept += own
-        if len(own) < len(claim):
+        if len(own) < len(claim) and len({*map(content_of, claim)}) > 1:
             again.append(f"{claim[0].student} ({claim[0].notebook})")
     said = f"Handed in more than once, the last one counts: {few(again)}."
     return kept, [said] if again else []

@@ -31,7 +31,7 @@ from autograder.grading.submissions import Submission
 from autograder.grading.waiting import Waiting
 from autograder.judge import judge
 from autograder.judge.judge import Graded
-from autograder.judge.sentences import JUDGED_AGAIN
+from autograder.judge.sentences import HELD, JUDGED_AGAIN
 from autograder.lessons.catalogue import lesson_exercises, stem_of_notebook
 
 _ROW_NAMES = list(Graded("", "", "", "", 0, 0).row())
@@ -181,6 +181,21 @@ class Store:
         with self.explained():
             entry = self.ledger.last(student, notebook, exercise)
         return None if entry is None else entry.graded
+
+    def has_later(self, submission: Submission) -> bool:
+        """Whether a verdict is there on what the same account handed in later than this."""
+        turn = submission.marks()["turn"]
+        if not turn:
+            return False
+        of_kind = turn.partition(" ")[0] + " "
+        whose = {"student": submission.student, "notebook": submission.notebook}
+        with self.explained():
+            found = [entry.graded for entry in self.ledger.latest(panels=False, **whose)]
+        return any(
+            one.turn.startswith(of_kind) and one.turn > turn
+            for one in found
+            if one is not None and one.message_id not in HELD
+        )
 
     def failed(self, student: str, notebook: str) -> bool:
         """Whether a verdict on this notebook says something of the judge and not of an answer."""
