@@ -45,14 +45,14 @@ SEED_FILE = ".seed"
 
 
 def store_of(folder: Path) -> Store:
-    """The store of a folder that a run has graded into, for what makes none.
+    """The store of a folder that a run has graded into, for what makes none, and may only read.
 
     Raises:
         Refused: there is none, or it cannot be opened.
     """
     if not is_graded(folder):
         raise Refused(f"There is no ledger in {folder}. --from names the right one.")
-    return Store(folder)
+    return Store(folder, may_write=os.access(folder, os.W_OK))
 
 
 def is_graded(folder: Path) -> bool:
@@ -63,16 +63,18 @@ def is_graded(folder: Path) -> bool:
 class Store:
     """The verdicts below one folder. Several runs may write to it side by side."""
 
-    def __init__(self, out: Path, ledger: str | None = None) -> None:
+    def __init__(self, out: Path, ledger: str | None = None, may_write: bool = True) -> None:
         """Opens the folder, and makes it; `ledger` is a server's URL, where that is to hold it."""
         self.out = out
+        self._does = "write to" if may_write else "read"
         self._on_server = bool(ledger) or (out / URL_FILE).exists()
         with self.explained():
-            out.mkdir(parents=True, exist_ok=True)
-            with temporary(out / "probe") as (handle, name):
-                os.write(handle, b"?")
-                name.unlink()
-            self.ledger = Ledger(out, ledger)
+            if may_write:
+                out.mkdir(parents=True, exist_ok=True)
+                with temporary(out / "probe") as (handle, name):
+                    os.write(handle, b"?")
+                    name.unlink()
+            self.ledger = Ledger(out, ledger, may_write)
 
     @contextlib.contextmanager
     def explained(self) -> Iterator[None]:
@@ -106,10 +108,11 @@ class Store:
             if _sqlites_code(error) == sqlite3.SQLITE_BUSY:
                 step = f"Another program has {NAME} open and holds it: end that, and run the same "
                 step += "command again."
-            if isinstance(error, OSError) and error.errno in _FORBIDDEN:
+            forbidden = isinstance(error, OSError) and error.errno in _FORBIDDEN
+            if forbidden or self._does == "read":
                 step = "Take another folder: a copy of this one holds all that it did."
             raise Refused(
-                f"Cannot write to {self.out}: {detail}. What was written before is kept. {step}"
+                f"Cannot {self._does} {self.out}: {detail}. What was written before is kept. {step}"
             ) from error
 
     def _others(self) -> str:
