@@ -1262,3 +1262,16 @@ def test_what_was_handed_in_later_holds_whichever_download_is_graded_last(
     [file] = (tmp_path / "out" / "handed_in").glob(f"*/{first.stem}*/**/*{LESSON}.ipynb")
     assert run(file, "--student", student, *out) == grade.DONE
     assert outcomes(tmp_path / "out", student)[0] == "WRONG_ANSWER"
+
+
+def test_the_grade_of_a_group_reaches_each_of_its_members(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    roster = put(tmp_path / "roster.csv", b"student,group\nvega,Group A\ndeneb,Group A\n")
+    put(tmp_path / "class" / "Group A" / f"{LESSON}.ipynb", solved())
+    words = tmp_path / "class", "--out", tmp_path / "out", "--seed", "value:s", "--groups"
+    assert run(*words) == grade.CANNOT
+    assert "--groups goes with a --roster FILE" in capsys.readouterr().err
+    assert run(*words, "--roster", roster) == grade.DONE
+    for student in ("vega", "deneb"):
+        assert outcomes(tmp_path / "out", student) == ["PASS"] * len(EXERCISES)

@@ -279,6 +279,51 @@ def test_a_group_of_moodles_is_no_participant_of_its_number(tmp_path: Path) -> N
     assert {one.path.read_text() for one in known} == {"Group A_57", "OHara, Jo_57"}
 
 
+CLASS = (
+    "student,id,participant,name,group\njo,1,57,Jo Hara,Group A\nmax,2,58,Max Ito,Group A\n"
+    "ann,3,59,Ann Lee,B-1\neve,4,60,Eve Roy,B1\nida,5,61,Ida Poe,\n"
+)
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        # Moodle writes the group's number, which may be a participant's
+        {
+            f"{name}_assignsubmission_file/{LESSON}.ipynb": name
+            for name in ("Group A_59", "Ida Poe_61", "Group C_60", "B1_5")
+        },
+        # ... and Canvas one member's
+        {
+            f"{name}_{LESSON}.ipynb": name.split("_")[0]
+            for name in ("groupa_2_801", "idapoe_5_802", "groupc_77_803", "b1_99_804")
+        },
+        {
+            f"threads-submissions/threads-{name}/{LESSON}.ipynb": name
+            for name in ("Group-A", "ida", "group-c", "b1")
+        },
+    ],
+    ids=["Moodle", "Canvas", "Classroom"],
+)
+def test_a_groups_work_is_each_members_where_the_roster_has_its_name(
+    tmp_path: Path, files: Mapping[str, str]
+) -> None:
+    roster = read_roster(put(tmp_path / "roster.csv", CLASS.encode()))
+    root = as_folder(tmp_path / "all", files)
+    inner = root / "threads-submissions"
+    found = find([inner if inner.exists() else root])
+    known, unknown = roster.sorted_out(found.submissions, of_groups=True)
+    names = list(files.values())
+    assert {one.student: one.path.read_text() for one in known} == {
+        "jo": names[0],
+        "max": names[0],
+        "ida": names[1],
+    }
+    assert {one.path.read_text() for one in unknown} == {names[2], names[3]}, "or two have it"
+    alone, _ = roster.sorted_out(found.submissions)
+    assert sum(one.path.read_text() == names[0] for one in alone) < 2, "unless told"
+
+
 @pytest.mark.parametrize("end", ["", "_"])
 def test_moodles_folder_for_texts_is_no_work_beside_a_notebook(tmp_path: Path, end: str) -> None:
     text = f"_assignsubmission_onlinetext{end}/onlinetext.html"
