@@ -50,14 +50,14 @@ class Unpacked:
 
     Attributes:
         refused: by path below the folder, why a file is not there.
-        times: by path below the folder, when the zip says that a file was made.
+        made: the latest time that the zip says of a file, as a text that sorts.
         problems: sentences on members whose very names cannot be used.
     """
 
     folder: Path
     refused: Mapping[PurePosixPath, Fault] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
-    times: Mapping[PurePosixPath, str] = field(default_factory=dict)
+    made: str = ""
 
 
 def is_archive(path: Path) -> bool:
@@ -140,11 +140,9 @@ def _unpacked(packed: zipfile.ZipFile, folder: Path, archive: str) -> Unpacked:
             f"{archive} holds notebooks of {size_text(total)} together, and the most is "
             f"{size_text(LARGEST_UNPACKED_BYTES)}. Nothing in it is graded: is it a bomb?"
         )
-    times = {
-        one.path: "{}-{:02}-{:02}T{:02}:{:02}:{:02}".format(*one.info.date_time) for one in wanted
-    }
     refused = _written(packed, wanted, folder, archive)
-    return Unpacked(folder, refused, _said(unsafe, archive), times)
+    made = max((one.info.date_time for one in wanted), default=())
+    return Unpacked(folder, refused, _said(unsafe, archive), ":".join(f"{n:02}" for n in made))
 
 
 def _name(member: zipfile.ZipInfo) -> str:

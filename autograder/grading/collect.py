@@ -87,12 +87,12 @@ def find(
     found = Found()
     seen: set[tuple[Path, str]] = set()
     for given in paths:
-        root, refused, times = given, dict[Path, Fault](), dict[Path, str]()
+        root, refused, made = given, dict[Path, Fault](), ""
         if unpack_to is not None and is_archive(given):
             unpacked = _unpacked(given, unpack_to, found.problems)
             if unpacked is None:
                 continue
-            root, refused, times = unpacked
+            root, refused, made = unpacked
         inner = (root / name for name in _CLASS_FOLDERS)
         path = next((folder for folder in inner if folder.is_dir()), root)
         if not os.path.lexists(path):
@@ -119,7 +119,7 @@ def find(
                     continue
             taken = _refused(refused, whose, stem, taken)
             if root is not given:
-                taken = _told_by_zip(given, root, times, taken)
+                taken = _told_by_zip(given, root, made, taken)
             _add(taken, found, seen, path, given, of_class=not whole)
     return _without_own(found, unpack_to)
 
@@ -138,7 +138,7 @@ def _without_own(found: Found, unpack_to: Path | None) -> Found:
 
 
 def _told_by_zip(
-    archive: Path, folder: Path, times: Mapping[Path, str], taken: Iterable[Submission]
+    archive: Path, folder: Path, made: str, taken: Iterable[Submission]
 ) -> Iterator[Submission]:
     """With what the zip itself says.
 
@@ -147,15 +147,15 @@ def _told_by_zip(
     """
     for one in taken:
         if one.account and not one.account.turn:
-            one = replace(one, account=replace(one.account, turn=times.get(one.path, "")))
+            one = replace(one, account=replace(one.account, turn=made))
         unnamed = one.student in (folder.name, folder.parent.name)
         yield replace(one, student=_claimed(archive)) if unnamed else one
 
 
 def _unpacked(
     archive: Path, into: Path, problems: list[str]
-) -> tuple[Path, dict[Path, Fault], dict[Path, str]] | None:
-    """The folder that a zip became, the notebooks that are not in it, and when which was made."""
+) -> tuple[Path, dict[Path, Fault], str] | None:
+    """The folder that a zip became, the notebooks that are not in it, and when it was made."""
     try:
         unpacked = unpack(archive, into)
     except Refused as error:
@@ -169,9 +169,7 @@ def _unpacked(
     problems += [f"{archive}: {fault.sentence}" for p, fault in refused if not is_notebook(p.name)]
     if any(p.name == METADATA for p in unpacked.refused):
         return None
-    folder = unpacked.folder
-    times = {folder / p: when for p, when in unpacked.times.items()}
-    return folder, {folder / p: fault for p, fault in refused}, times
+    return unpacked.folder, {unpacked.folder / p: fault for p, fault in refused}, unpacked.made
 
 
 def _refused(

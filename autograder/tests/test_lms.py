@@ -259,6 +259,16 @@ def test_what_is_the_same_in_two_downloads_is_one(tmp_path: Path) -> None:
     assert latest(found.submissions)[1] == said
 
 
+def test_two_files_of_one_download_are_a_persons_to_choose_from(tmp_path: Path) -> None:
+    """Moodle writes a zip while it sends it: a file's time is when it came to that one."""
+    with zipfile.ZipFile(tmp_path / "all.zip", "w") as packed:
+        for second, place in enumerate(("first", "again")):
+            name = f"Jane Doe_1_assignsubmission_file/{place}/{LESSON}.ipynb"
+            packed.writestr(zipfile.ZipInfo(name, (2026, 10, 1, 12, 0, 2 * second)), place)
+    found = find([tmp_path / "all.zip"], unpack_to=tmp_path / "to")
+    assert taken(found) == {"Jane Doe": "same_name"}
+
+
 def test_a_group_of_moodles_is_no_participant_of_its_number(tmp_path: Path) -> None:
     rows = 'Participant 57,"O\'Hara, Jo"\nParticipant 58,Max Ito\nParticipant 59,Max Ito\n'
     sheet = put(tmp_path / "sheet.csv", f"Identifier,Full name\n{rows}".encode())
