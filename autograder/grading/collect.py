@@ -55,7 +55,7 @@ SUBMITTED = "submitted"
 _CLASS_FOLDERS = (SUBMITTED, "inbound")
 #: Folders that a zip may have around an LMS's, and what LMSs themselves call one.
 _WRAPPED = 4
-_LMS_FOLDER = re.compile(r"assignment_\d+_export|.+-submissions")
+_LMS_FOLDER = re.compile(r"assignment_\d+_export|(.+-)?submissions")
 #: What Google puts before a copy's name, and Jupyter, Windows and browsers behind it.
 _COPY = re.compile(r"^(Copy of )+|((-| - )Copy\d*| ?\(\d+\))+$")
 #: A name has a letter, or is a student's number: of a date or a turn no five digits stand together.

@@ -231,8 +231,11 @@ def test_a_student_who_is_alone_in_a_class_is_nobody_else(
 
 
 @pytest.mark.parametrize("form", MADE)
-def test_a_zip_of_a_folder_of_its_own_name_is_what_an_lms_gave(tmp_path: Path, form: str) -> None:
-    files = {f"all/{name}": text for name, text in MADE[form][0].items()}
+@pytest.mark.parametrize("name", ["all", "submissions"])
+def test_a_zip_of_a_folder_of_its_own_name_or_canvass_is_what_an_lms_gave(
+    tmp_path: Path, form: str, name: str
+) -> None:
+    files = {f"{name}/{file}": text for file, text in MADE[form][0].items()}
     found = find([as_zip(tmp_path / "all.zip", files)], unpack_to=tmp_path / "to")
     assert taken(found) == MADE[form][1]
     assert not found.problems
