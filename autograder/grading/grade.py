@@ -348,14 +348,16 @@ def grade(
 
 def _without_older(submissions: Sequence[Submission], store: Store, run: Run) -> list[Submission]:
     """Without what was handed in again since, where that is graded: a download from before it."""
-    older = [one for one in submissions if store.has_later(one)]
+    kept, older = list[Submission](), list[Submission]()
+    for one in submissions:
+        (older if store.has_later(one) else kept).append(one)
     if older:
         named = few([f"{one.student} ({one.notebook})" for one in older])
         run.notes.append(
             f"Graded already as handed in later than this: {named}. Those verdicts stay. Where the "
             "earlier notebook is to count, `grade` that file with --student NAME."
         )
-    return [one for one in submissions if one not in older]
+    return kept
 
 
 def collected(

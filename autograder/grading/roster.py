@@ -103,13 +103,18 @@ class Roster:
         return found
 
     def _by_number(self, account: Account, of_groups: bool) -> str | None:
-        """By what no student chose. A group of Moodle's has a name of its own, and some number."""
+        """By what no student chose.
+
+        A group of Moodle's has a name of its own, and some number; before 4.1 the group's name
+        stood before each member's.
+        """
         told = self._by_id.get(_key(*account.ids[0]))
         known = dict(account.ids)
         number, name = known.get("participant", ""), known.get("name", "")
         is_hidden = name.endswith(f" {number}")
         if told and number and not is_hidden and (of_groups or self._is_worksheet):
-            return told if _letters(name) == _letters(self._named[told]) else None
+            own = _letters(self._named[told])
+            return told if _letters(name)[-len(own) :] == own else None
         return told
 
     @cached_property
