@@ -146,10 +146,12 @@ class _Sqlite:
         self.name = str(folder / NAME)
         url = sql.URL.create("sqlite", database=self.name)
         if not may_write:
-            # without a log nobody writes, and SQLite cannot make the one that it wants to read with
-            alone = {} if Path(f"{self.name}-wal").exists() else {"immutable": "1"}
-            uri = f"file:{quote(str(Path(self.name).absolute()))}"
-            url = url.set(database=uri, query={"mode": "ro", "uri": "true", **alone})
+            query = {"uri": "true", "mode": "ro"}
+            if not _there(f"{self.name}-wal"):  # nobody writes, and SQLite makes none to read with
+                query["immutable"] = "1"
+            elif not _there(f"{self.name}-shm"):  # a copy in part: SQLite makes it
+                query.pop("mode")
+            url = url.set(database=f"file:{quote(str(folder.absolute() / NAME))}", query=query)
         self.engine = sql.create_engine(url, connect_args={"timeout": _PATIENCE_SECONDS})
         event.listen(self.engine, "connect", _prepared if may_write else _in_transactions_of_ours)
         event.listen(self.engine, "begin", _immediately)

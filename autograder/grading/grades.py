@@ -119,7 +119,7 @@ def main(args: argparse.Namespace) -> int:
                 "FILE. Without it the file has every lesson."
             )
         roster = args.roster and read_roster(args.roster)
-        store = store_of(args.grades)
+        store = store_of(args.grades, may_write=False)
         rows = store.all()
         points = totals(rows)
         if not points.worth:

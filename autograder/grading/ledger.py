@@ -133,6 +133,8 @@ class Ledger:
                     f"{VERSION}. Grade with the version that made it, or into another folder."
                 )
             lost = must_not_begin(folder) if not found else ""
+            if not (found or lost or may_write):
+                lost = f"{self.name} holds no verdict yet. Run `grade` first."
             if lost:
                 raise Refused(lost)
             if sql.inspect(connection).has_table(_VERDICTS.name) != bool(found):

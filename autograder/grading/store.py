@@ -44,15 +44,15 @@ _NOT_GRANTED = "42501", "3F000"
 SEED_FILE = ".seed"
 
 
-def store_of(folder: Path) -> Store:
-    """The store of a folder that a run has graded into, for what makes none, and may only read.
+def store_of(folder: Path, may_write: bool = True) -> Store:
+    """The store of a folder that a run has graded into, for what makes none.
 
     Raises:
         Refused: there is none, or it cannot be opened.
     """
     if not is_graded(folder):
         raise Refused(f"There is no ledger in {folder}. --from names the right one.")
-    return Store(folder, may_write=os.access(folder, os.W_OK))
+    return Store(folder, may_write=may_write)
 
 
 def is_graded(folder: Path) -> bool:
