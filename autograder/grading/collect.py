@@ -301,7 +301,15 @@ def _named_by(form: Form, root: Path) -> Callable[[Path], Sequence[Named]]:
 
 def _of_form(root: Path, form: Form, stem: str | None, problems: list[str]) -> Iterator[Submission]:
     """What an LMS gave out: files and folders that name their student."""
-    files, folders = _listed(root, problems)
+    files, folders = (
+        [p for p in paths if p.name not in form.forged] for paths in _listed(root, problems)
+    )
+    if form.forged:
+        problems.append(
+            f"{root}: another user than the one they name has put these there: "
+            f"{few([clean(name) for name in sorted(form.forged)])}. They are not graded. Where one "
+            "is right all the same, `grade` it by itself with --student NAME."
+        )
     strays = [clean(p.name) for p in (*files, *folders) if not form.read(p.name)]
     if strays:
         problems.append(

@@ -13,11 +13,13 @@ of them, and is never read for whose it is.
 
 from __future__ import annotations
 
+import os
+import pwd
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -66,10 +68,14 @@ class Named:
 
 @dataclass(frozen=True)
 class Form:
-    """An LMS's way of naming. `read` gives nobody for a name that is not of this form."""
+    """An LMS's way of naming. `read` gives nobody for a name that is not of this form.
+
+    `forged` are names that somebody else than whom they name has given.
+    """
 
     name: str
     read: Callable[[str], Sequence[Named]]
+    forged: frozenset[str] = frozenset()
 
 
 def form_of(folder: Path, names: Sequence[str], of_an_lms: bool = True) -> Form | None:
@@ -94,7 +100,7 @@ def form_of(folder: Path, names: Sequence[str], of_an_lms: bool = True) -> Form 
     forms = [
         Form("Canvas", canvas),
         Form("Moodle", _moodle(names)),
-        Form("nbgrader's exchange", exchange),
+        _exchange(folder, names),
     ]
     fitting = [f for f in [*forms, *([classroom] if classroom else [])] if _most(f.read, names)]
     return max(fitting, key=lambda form: sum(bool(form.read(n)) for n in names), default=None)
@@ -144,6 +150,33 @@ def moodle(name: str, hidden: str = _HIDDEN) -> list[Named]:
     if found["name"] == hidden:  # as the worksheet calls them, too
         name = f"{name} {found['id']}"
     return [Named(name, Account((("participant", found["id"]), ("name", name))), file)]
+
+
+def _exchange(folder: Path, names: Iterable[str]) -> Form:
+    """nbgrader's way in a folder into which every student may write, under any name.
+
+    Where some of it is owned by whom it names, all is to be; a copy is whose who made it.
+    """
+    told = {name: named[0].student for name in names if (named := exchange(name))}
+    owners = {name: _owner(folder / name) for name in told}
+    own = {name for name, owner in owners.items() if owner == told[name]}
+    others = {name for name in owners.keys() - own if owners[name] != _user(os.getuid())}
+    return Form("nbgrader's exchange", exchange, frozenset(others if own else ()))
+
+
+def _owner(path: Path) -> str:
+    try:
+        return _user(path.lstat().st_uid)
+    except OSError:
+        return ""
+
+
+@cache
+def _user(number: int) -> str:
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:
+        return str(number)
 
 
 def exchange(name: str) -> list[Named]:

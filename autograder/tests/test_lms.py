@@ -171,6 +171,33 @@ def test_late_marks_and_times_are_kept(tmp_path: Path) -> None:
     assert {s.marks()["handed_in"] for s in scope} == {""}
 
 
+@pytest.mark.parametrize("graded_by", ["ada", "mallory"])
+def test_what_another_user_put_into_the_exchange_is_not_whose_it_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, graded_by: str
+) -> None:
+    """Every student may write there; what an instructor has copied is owned by nobody else."""
+    when = "2026-11-09 09:00:00.000000 UTC+x"
+    forged = {
+        f"inbound/{who}+{LESSON}+{when}/{LESSON}.ipynb": "forged" for who in ("jane", *"abcd")
+    }
+    root = as_folder(tmp_path / "exchange", {**EXCHANGE, **forged})
+    owners = {"x": "mallory"}
+    monkeypatch.setattr("autograder.grading.lms._user", lambda _: graded_by)
+    monkeypatch.setattr(
+        "autograder.grading.lms._owner",
+        lambda path: owners.get(path.name[-1], path.name.partition("+")[0]),
+    )
+    found = find([root])
+    if graded_by == "mallory":  # who grades has copied it
+        assert taken(found)["jane"] == "forged"
+        return
+    assert taken(found) == MADE["exchange"][1]
+    [said] = found.problems
+    assert "another user than the one they name has put these there: a+01_threads+2026" in said
+    monkeypatch.setattr("autograder.grading.lms._owner", lambda path: "www-data")
+    assert taken(find([root]))["jane"] == "forged", "a hub whose students are one user"
+
+
 def test_what_is_handed_in_again_is_said(tmp_path: Path) -> None:
     _, said = latest(find([as_folder(tmp_path, CANVAS)]).submissions)
     assert said == ["Handed in more than once, the last one counts: doejane-12345 (01_threads)."]
