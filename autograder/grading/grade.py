@@ -379,7 +379,7 @@ def collected(
     known = found.submissions
     if asked.roster is not None:
         known, unknown = asked.roster.sorted_out(known, asked.of_groups)
-        said = asked.roster.said(known, unknown)
+        said = asked.roster.said(known, unknown, asked.of_groups)
         (run.problems if unknown else run.notes).extend(said[:1])
         run.notes += said[1:]
     current, said = latest(with_lessons(known))

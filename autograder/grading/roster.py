@@ -88,8 +88,7 @@ class Roster:
 
     def _members(self, one: Submission) -> Sequence[str]:
         """Of the one group that a folder or a file has the name of."""
-        called = dict(one.account.ids).get("name") if one.account else None
-        groups = self._groups.get("".join(_letters(called or one.student)), {})
+        groups = self._groups.get("".join(_letters(_called(one))), {})
         return next(iter(groups.values())) if len(groups) == 1 else ()
 
     @cached_property
@@ -166,8 +165,10 @@ class Roster:
         others = (self._by_id.get(_key(*called)) for called in one.account.ids[1:])
         return next(filter(None, others), self._names.get(look_alike(one.student)))
 
-    def said(self, known: Sequence[Submission], unknown: Sequence[Submission]) -> list[str]:
-        """Sentences on what is held, and on who handed in nothing."""
+    def said(
+        self, known: Sequence[Submission], unknown: Sequence[Submission], of_groups: bool = False
+    ) -> list[str]:
+        """Sentences on what is held, on who handed in nothing, on what may be a group's work."""
         said = []
         if unknown:
             named = sorted({f"{one.student} ({clean(str(one.path), 120)})" for one in unknown})
@@ -181,7 +182,18 @@ class Roster:
             said.append(
                 f"On the roster and without a submission here: {few(sorted(missing), _NAMED)}."
             )
+        groups = {_called(one) for one in (*known, *unknown) if self._members(one)}
+        if groups and not of_groups:
+            said.append(
+                f"Under the name of a group on the roster: {few(sorted(groups))}. If it is their "
+                "work, grade it with --groups: it is each member's then."
+            )
         return said
+
+
+def _called(one: Submission) -> str:
+    """What an LMS, a folder or a file calls whose it is."""
+    return (dict(one.account.ids).get("name") if one.account else None) or one.student
 
 
 def _key(kind: str, value: str) -> tuple[str, str]:

@@ -1272,6 +1272,9 @@ def test_the_grade_of_a_group_reaches_each_of_its_members(
     words = tmp_path / "class", "--out", tmp_path / "out", "--seed", "value:s", "--groups"
     assert run(*words) == grade.CANNOT
     assert "--groups goes with a --roster FILE" in capsys.readouterr().err
+    assert run(*words[:-1], "--roster", roster) == grade.CANNOT
+    assert "Under the name of a group on the roster: Group A." in capsys.readouterr().err
     assert run(*words, "--roster", roster) == grade.DONE
+    assert "--groups" not in capsys.readouterr().err
     for student in ("vega", "deneb"):
         assert outcomes(tmp_path / "out", student) == ["PASS"] * len(EXERCISES)
