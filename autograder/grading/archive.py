@@ -50,12 +50,14 @@ class Unpacked:
 
     Attributes:
         refused: by path below the folder, why a file is not there.
+        made: the latest time that the zip says of a file, as a text that sorts.
         problems: sentences on members whose very names cannot be used.
     """
 
     folder: Path
     refused: Mapping[PurePosixPath, Fault] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
+    made: str = ""
 
 
 def is_archive(path: Path) -> bool:
@@ -138,7 +140,9 @@ def _unpacked(packed: zipfile.ZipFile, folder: Path, archive: str) -> Unpacked:
             f"{archive} holds notebooks of {size_text(total)} together, and the most is "
             f"{size_text(LARGEST_UNPACKED_BYTES)}. Nothing in it is graded: is it a bomb?"
         )
-    return Unpacked(folder, _written(packed, wanted, folder, archive), _said(unsafe, archive))
+    refused = _written(packed, wanted, folder, archive)
+    made = max((one.info.date_time for one in wanted), default=())
+    return Unpacked(folder, refused, _said(unsafe, archive), ":".join(f"{n:02}" for n in made))
 
 
 def _name(member: zipfile.ZipInfo) -> str:

@@ -47,10 +47,10 @@ def _is_one(claim: Sequence[Submission]) -> bool:
     """Whether all are what one account of an LMS handed in, byte for byte."""
     first = claim[0]
     same = all((one.student, one.account) == (first.student, first.account) for one in claim)
-    return first.account is not None and same and len({*map(_content, claim)}) == 1
+    return first.account is not None and same and len({*map(content_of, claim)}) == 1
 
 
-def _content(submission: Submission) -> str:
+def content_of(submission: Submission) -> str:
     """Tells what was handed in from anything else: its bytes, or why they are not to be had."""
     try:
         if submission.fault is not None:

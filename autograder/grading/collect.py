@@ -55,7 +55,7 @@ SUBMITTED = "submitted"
 _CLASS_FOLDERS = (SUBMITTED, "inbound")
 #: Folders that a zip may have around an LMS's, and what LMSs themselves call one.
 _WRAPPED = 4
-_LMS_FOLDER = re.compile(r"assignment_\d+_export|.+-submissions")
+_LMS_FOLDER = re.compile(r"assignment_\d+_export|(.+-)?submissions")
 #: What Google puts before a copy's name, and Jupyter, Windows and browsers behind it.
 _COPY = re.compile(r"^(Copy of )+|((-| - )Copy\d*| ?\(\d+\))+$")
 #: A name has a letter, or is a student's number: of a date or a turn no five digits stand together.
@@ -87,12 +87,12 @@ def find(
     found = Found()
     seen: set[tuple[Path, str]] = set()
     for given in paths:
-        root, refused = given, dict[Path, Fault]()
+        root, refused, made = given, dict[Path, Fault](), ""
         if unpack_to is not None and is_archive(given):
             unpacked = _unpacked(given, unpack_to, found.problems)
             if unpacked is None:
                 continue
-            root, refused = unpacked
+            root, refused, made = unpacked
         inner = (root / name for name in _CLASS_FOLDERS)
         path = next((folder for folder in inner if folder.is_dir()), root)
         if not os.path.lexists(path):
@@ -119,7 +119,7 @@ def find(
                     continue
             taken = _refused(refused, whose, stem, taken)
             if root is not given:
-                taken = _named_by_zip(given, root, taken)
+                taken = _told_by_zip(given, root, made, taken)
             _add(taken, found, seen, path, given, of_class=not whole)
     return _without_own(found, unpack_to)
 
@@ -137,17 +137,25 @@ def _without_own(found: Found, unpack_to: Path | None) -> Found:
     return found
 
 
-def _named_by_zip(archive: Path, folder: Path, taken: Iterable[Submission]) -> Iterator[Submission]:
-    """Where no name in a zip says whose it is, the zip's own name does, as a file's would."""
+def _told_by_zip(
+    archive: Path, folder: Path, made: str, taken: Iterable[Submission]
+) -> Iterator[Submission]:
+    """With what the zip itself says.
+
+    Where no name in it says whose a notebook is, its own does, as a file's would; where the LMS
+    does not say which came last, the later download has it, and the zip says when that was made.
+    """
     for one in taken:
+        if one.account and not one.account.turn:
+            one = replace(one, account=replace(one.account, turn=made))
         unnamed = one.student in (folder.name, folder.parent.name)
         yield replace(one, student=_claimed(archive)) if unnamed else one
 
 
 def _unpacked(
     archive: Path, into: Path, problems: list[str]
-) -> tuple[Path, dict[Path, Fault]] | None:
-    """The folder that a zip became, and the notebooks that are not in it; None without a folder."""
+) -> tuple[Path, dict[Path, Fault], str] | None:
+    """The folder that a zip became, the notebooks that are not in it, and when it was made."""
     try:
         unpacked = unpack(archive, into)
     except Refused as error:
@@ -161,7 +169,7 @@ def _unpacked(
     problems += [f"{archive}: {fault.sentence}" for p, fault in refused if not is_notebook(p.name)]
     if any(p.name == METADATA for p in unpacked.refused):
         return None
-    return unpacked.folder, {unpacked.folder / p: fault for p, fault in refused}
+    return unpacked.folder, {unpacked.folder / p: fault for p, fault in refused}, unpacked.made
 
 
 def _refused(
@@ -266,6 +274,8 @@ def _of_class(
         if form is not None and of_an_lms:
             return _of_form(place, form, stem, problems), _named_by(form, place)
         if form is not None:
+            if len({named.student for name in names for named in form.read(name)}) != 1:
+                raise _whose(place, sorted(names))
             problems.append(_ONE_STUDENTS.format(place=place, lms=form.name))
         if form is not None or files or len(folders) != 1 or folders[0].is_symlink():
             break
@@ -291,7 +301,15 @@ def _named_by(form: Form, root: Path) -> Callable[[Path], Sequence[Named]]:
 
 def _of_form(root: Path, form: Form, stem: str | None, problems: list[str]) -> Iterator[Submission]:
     """What an LMS gave out: files and folders that name their student."""
-    files, folders = _listed(root, problems)
+    files, folders = (
+        [p for p in paths if p.name not in form.forged] for paths in _listed(root, problems)
+    )
+    if form.forged:
+        problems.append(
+            f"{root}: another user than the one they name has put these there: "
+            f"{few([clean(name) for name in sorted(form.forged)])}. They are not graded. Where one "
+            "is right all the same, `grade` it by itself with --student NAME."
+        )
     strays = [clean(p.name) for p in (*files, *folders) if not form.read(p.name)]
     if strays:
         problems.append(
@@ -388,12 +406,17 @@ def _must_be_one_students(root: Path) -> None:
     name = clean(folder.name)
     if len(own) < 2 or not any(one.rivals for one in of_student(folder, name)):
         return
-    raise Refused(
-        f"{folder} is alone where a student's folder is expected, and holds folders with notebooks "
-        f"of one lesson: {few([clean(f.name) for f in own])}. Are these several students? "
-        f"Then grade that folder: `python -m autograder grade {shlex.quote(str(folder))}`. Where "
-        "all are one student's, grade the one that counts: `python -m autograder grade FILE "
-        f"--student {shlex.quote(name)}`. Nothing in it is graded."
+    raise _whose(folder, [f.name for f in own])
+
+
+def _whose(folder: Path, names: Sequence[str]) -> Refused:
+    """Of a folder that may be a student's or a class's."""
+    return Refused(
+        f"{folder} is alone where a student's folder is expected, and holds what may be several "
+        f"students': {few([clean(name) for name in names])}. Where it is, grade that folder: "
+        f"`python -m autograder grade {shlex.quote(str(folder))}`. Where all is one student's, "
+        "grade the one that counts: `python -m autograder grade FILE "
+        f"--student {shlex.quote(clean(folder.name))}`. Nothing in it is graded."
     )
 
 

@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 import sqlalchemy as sql
 from sqlalchemy import event
@@ -78,7 +79,7 @@ def said_by(error: Exception) -> str:
     return " ".join(str(getattr(error, "orig", None) or error).split())[:200]
 
 
-def database(folder: Path, url: str | None) -> _Sqlite | _Postgresql:
+def database(folder: Path, url: str | None, may_write: bool = True) -> _Sqlite | _Postgresql:
     """The one of this folder.
 
     Args:
@@ -89,7 +90,7 @@ def database(folder: Path, url: str | None) -> _Sqlite | _Postgresql:
     """
     known = url_of(folder)
     if not url and not known:
-        return _Sqlite(folder)
+        return _Sqlite(folder, may_write)
     if known and url and known != url:
         raise Refused(
             f"The verdicts of {folder} are in {_shown(known)}, and not in {_shown(url)}. Leave "
@@ -136,7 +137,7 @@ def _shown(url: str) -> str:
 class _Sqlite:
     """A file, transactions of which wait for one another; a run is a file that it locks."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, may_write: bool) -> None:
         self._folder = folder
         self._lock = -1
         #: the database, what was committed and is not in it yet, and who looks at that
@@ -144,8 +145,15 @@ class _Sqlite:
         self._held: sql.PoolProxiedConnection | None = None
         self.name = str(folder / NAME)
         url = sql.URL.create("sqlite", database=self.name)
+        if not may_write:
+            query = {"uri": "true", "mode": "ro"}
+            if not _there(f"{self.name}-wal"):  # nobody writes, and SQLite makes none to read with
+                query["immutable"] = "1"
+            elif not _there(f"{self.name}-shm"):  # a copy in part: SQLite makes it
+                query.pop("mode")
+            url = url.set(database=f"file:{quote(str(folder.absolute() / NAME))}", query=query)
         self.engine = sql.create_engine(url, connect_args={"timeout": _PATIENCE_SECONDS})
-        event.listen(self.engine, "connect", _prepared)
+        event.listen(self.engine, "connect", _prepared if may_write else _in_transactions_of_ours)
         event.listen(self.engine, "begin", _immediately)
 
     def version(self, connection: sql.Connection) -> int:
@@ -409,9 +417,13 @@ def _there(name: str) -> tuple[int, int] | None:
     return None
 
 
+def _in_transactions_of_ours(connection: Any, _: object) -> None:
+    connection.isolation_level = None
+
+
 def _prepared(connection: Any, _: object) -> None:
     """SQLite as this ledger needs it: transactions of ours, durable at each commit."""
-    connection.isolation_level = None
+    _in_transactions_of_ours(connection, _)
     deadline = time.monotonic() + _PATIENCE_SECONDS
     while True:
         try:

@@ -137,11 +137,13 @@ def _kept(student: str, store: Store, args: argparse.Namespace, roster: Roster |
     there |= dict.fromkeys(sorted(store.out.glob("grades-*.csv")), "`grades` makes it anew")
     kept.made_anew = {path: how for path, how in there.items() if path.exists()}
     kept.beyond = list(_beyond(student, store, args))
-    if roster is None and len(theirs) < len(unpacked):
-        others = few([str(path) for path in unpacked if path not in theirs], _NAMED)
+    others = [path for path in unpacked if path not in theirs]
+    others = [path for path in others if roster is None or not find([path]).submissions]
+    if others:
         kept.beyond.append(
             f"what zips were unpacked to and nobody in it is called {student} by its own name: "
-            f"{others}. The same command with the --roster of their grading finds the work there."
+            f"{few([str(path) for path in others], _NAMED)}. The same command with the --roster of "
+            "their grading finds the work there, but where nothing says whose a folder is."
         )
     return kept
 
@@ -159,7 +161,7 @@ def _holds(folder: Path, student: str, roster: Roster | None) -> bool:
     """Whether a zip that was unpacked there has work of theirs: it is unpacked whole again."""
     found = find([folder]).submissions
     if roster is not None:
-        found, _ = roster.sorted_out(found)
+        found, _ = roster.sorted_out(found, of_groups=True)
     return any(one.student == student for one in found)
 
 

@@ -67,7 +67,7 @@ _STOPS = signal.SIGTERM, signal.SIGHUP
 #: Megabytes that a judge needs before it reads a notebook; the most of any amount.
 _LEAST_MB, _MOST = 128, 10**9
 #: Options of which another command for the same class needs the same.
-_OF_A_CLASS = ("gradebook", "seed", "unit", "roster")
+_OF_A_CLASS = ("gradebook", "seed", "unit", "roster", "groups")
 
 
 def add_from(parser: argparse.ArgumentParser) -> None:
@@ -123,6 +123,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="a CSV with a column `student`: work under another name is held, and who handed in "
         "nothing is named; default: your settings.toml's",
+    )
+    parser.add_argument(
+        "--groups",
+        action="store_true",
+        help="with a roster that has a column `group`: what has a group's name is each member's",
     )
     parser.add_argument("--regrade", action="store_true", help="judge again what is done already")
     parser.add_argument(
@@ -208,7 +213,12 @@ def main(args: argparse.Namespace) -> int:
     overlay.use(chosen_folder(args.seed), args.unit or "")
     roster = class_roster(args.roster)
     stem = None if args.lesson is None else named_stem(args.lesson)
-    asked = Asked(stem, args.student or "", roster, _options(args))
+    if args.groups and not any(ids.get("group") for ids in (roster.ids if roster else ())):
+        raise UsageError(
+            "--groups goes with a --roster FILE that has a column `group`: who is in which one. "
+            "Moodle's grading worksheet of a group assignment has it, or write it into your roster."
+        )
+    asked = Asked(stem, args.student or "", roster, _options(args), args.groups)
     store = _store(args)
     seed = chosen_seed(args.seed, store)
     run.notes += guessable(seed)
@@ -312,6 +322,7 @@ class Asked:
     student: str = ""
     roster: Roster | None = None
     options: str = ""
+    of_groups: bool = False
 
 
 def grade(
@@ -325,6 +336,7 @@ def grade(
     """Judges what stands below `paths`, keeps each verdict at once, and gives it."""
     asked = asked or Asked()
     submissions = collected(paths, store.out, run, asked, lambda k: with_lessons(k, pool))
+    submissions = _without_older(submissions, store, run)
     run.problems += _held(submissions, asked.options)
     unnamed: dict[str, list[str]] = {one.student: [] for one in submissions}
     for one in submissions:
@@ -332,6 +344,20 @@ def grade(
     for name, notebooks in unnamed.items():
         store.forget_unnamed(name, but=notebooks)
     yield from judge_all(submissions, store, pool, run, regrade)
+
+
+def _without_older(submissions: Sequence[Submission], store: Store, run: Run) -> list[Submission]:
+    """Without what was handed in again since, where that is graded: a download from before it."""
+    kept, older = list[Submission](), list[Submission]()
+    for one in submissions:
+        (older if store.has_later(one) else kept).append(one)
+    if older:
+        named = few([f"{one.student} ({one.notebook})" for one in older])
+        run.notes.append(
+            f"Graded already as handed in later than this: {named}. Those verdicts stay. Where the "
+            "earlier notebook is to count, `grade` that file with --student NAME."
+        )
+    return kept
 
 
 def collected(
@@ -352,8 +378,8 @@ def collected(
     run.problems += found.problems
     known = found.submissions
     if asked.roster is not None:
-        known, unknown = asked.roster.sorted_out(known)
-        said = asked.roster.said(known, unknown)
+        known, unknown = asked.roster.sorted_out(known, asked.of_groups)
+        said = asked.roster.said(known, unknown, asked.of_groups)
         (run.problems if unknown else run.notes).extend(said[:1])
         run.notes += said[1:]
     current, said = latest(with_lessons(known))

@@ -50,7 +50,7 @@ def write_scores(
     """
     try:
         listed = sorted(rows, key=lambda row: (row.notebook, row.student))
-        said = list(_written(url, listed, fresh, students))
+        said = list(_written(url, listed, students))
         if submissions:
             from autograder.grading.nbgrader_given import write_notebooks
 
@@ -113,9 +113,7 @@ def marked(url: str, works: Collection[tuple[str, str]]) -> dict[tuple[str, str]
     return found
 
 
-def _written(
-    url: str, rows: Sequence[Graded], fresh: Set[tuple[str, str]], students: Sequence[str]
-) -> Iterable[str]:
+def _written(url: str, rows: Sequence[Graded], students: Sequence[str]) -> Iterable[str]:
     require_gradebook(url, writes=True)
     with explained(url, "written"), open_gradebook(url) as book:
         enter_students(book, students)
@@ -127,12 +125,10 @@ def _written(
                 names = few([f"{row.student}{known}" for row in whole])
                 yield f"Of no lesson, and so without a score in the gradebook: {names}."
                 continue
-            yield from _lesson(book, notebook, lesson, fresh, enters(url, notebook))
+            yield from _lesson(book, notebook, lesson, enters(url, notebook))
 
 
-def _lesson(
-    book: Any, notebook: str, rows: Sequence[Graded], fresh: Set[tuple[str, str]], makes: str
-) -> Iterable[str]:
+def _lesson(book: Any, notebook: str, rows: Sequence[Graded], makes: str) -> Iterable[str]:
     assignment = _assignment(book, notebook)
     if assignment is None:
         students = counted(len({row.student for row in rows}), "student")
@@ -147,9 +143,7 @@ def _lesson(
         book.update_or_create_student(student)
         book.update_or_create_submission(assignment, student)
         points = {row.exercise: row.points for row in own}
-        judged = (student, notebook) in fresh
-        missing = save_points(book, assignment, notebook, student, points, judged)
-        unknown |= dict.fromkeys(missing)
+        unknown |= dict.fromkeys(save_points(book, assignment, notebook, student, points))
     if unknown:
         yield (
             f"The gradebook's {notebook} does not have the cells {', '.join(unknown)}: it was made "
@@ -229,12 +223,14 @@ def save_points(
     notebook: str,
     student: str,
     points: Mapping[str, float],
-    judged: bool = True,
+    others: Collection[str] = (),
 ) -> list[str]:
     """Writes points by exercise for a submission that is there; gives the cells that are not.
 
+    A score given by hand stays. Where the answer is another one, it is to be looked at again.
+
     Args:
-        judged: just now, and not known from before.
+        others: exercises whose cell has another text than when it was written the last time.
     """
     from nbgrader.api import MissingEntry
 
@@ -246,10 +242,8 @@ def save_points(
         except MissingEntry:
             unknown.append(name)
             continue
-        earned_here = score(earned, float(grade.max_score or 0))
-        # as nbgrader does: a score given by hand stays, and is to be looked at again
-        look = judged or grade.needs_manual_grade or grade.auto_score != earned_here
+        look = exercise in others or grade.needs_manual_grade
         grade.needs_manual_grade = look and grade.manual_score is not None
-        grade.auto_score = earned_here
+        grade.auto_score = score(earned, float(grade.max_score or 0))
     book.db.commit()
     return unknown

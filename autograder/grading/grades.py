@@ -119,7 +119,8 @@ def main(args: argparse.Namespace) -> int:
                 "FILE. Without it the file has every lesson."
             )
         roster = args.roster and read_roster(args.roster)
-        rows = store_of(args.grades).all()
+        store = store_of(args.grades, may_write=False)
+        rows = store.all()
         points = totals(rows)
         if not points.worth:
             raise Refused(f"{args.grades} holds no verdict on a lesson. Run `grade` first.")
@@ -132,11 +133,13 @@ def main(args: argparse.Namespace) -> int:
         if args.fill is not None:
             return _filled(args, to, rows, points, roster)
         if args.anonymous:
-            points, roster = _without_names(points, roster, pseudonyms(args.grades))
+            with store.explained():
+                called = pseudonyms(args.grades)
+            points, roster = _without_names(points, roster, called)
         text = _FORMATS[args.format](points, roster)
         to.write_bytes(text.encode("utf-8", "backslashreplace"))
     except OSError as error:
-        raise Refused(f"Cannot write {to}: {error.strerror}.") from error
+        raise Refused(f"Cannot write {to}: {error.strerror}. --to FILE names another.") from error
     students = len(roster.students if roster else points.by_student)
     print(f"{to}: {counted(students, 'student')}, {counted(len(points.worth), 'lesson')}.")
     problems = _left_out(points, roster)

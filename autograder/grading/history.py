@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Prints the verdicts, the earliest first, and returns 0."""
-    store = store_of(args.grades)
+    store = store_of(args.grades, may_write=False)
     with store.explained():
         called: Callable[[str], str] | None = None
         if args.anonymous or has_pseudonyms(args.grades):

@@ -107,7 +107,7 @@ class Ledger:
     Refused where it is not what it was.
     """
 
-    def __init__(self, folder: Path, url: str | None = None) -> None:
+    def __init__(self, folder: Path, url: str | None = None, may_write: bool = True) -> None:
         """Opens it, and makes it where there is none.
 
         Args:
@@ -121,11 +121,11 @@ class Ledger:
         self.held_by = ""
         if not url and not has_ledger(folder) and (lost := must_not_begin(folder)):
             raise Refused(lost)  # before SQLite makes a file
-        self._database = database(folder, url)
+        self._database = database(folder, url, may_write)
         self.name = self._database.name
         self._engine = self._database.engine
         self._reading = self._engine.execution_options(reading=True)
-        with self._engine.begin() as connection:
+        with (self._engine if may_write else self._reading).begin() as connection:
             found = self._database.version(connection)
             if found > VERSION:
                 raise Refused(
@@ -133,6 +133,8 @@ class Ledger:
                     f"{VERSION}. Grade with the version that made it, or into another folder."
                 )
             lost = must_not_begin(folder) if not found else ""
+            if not (found or lost or may_write):
+                lost = f"{self.name} holds no verdict yet. Run `grade` first."
             if lost:
                 raise Refused(lost)
             if sql.inspect(connection).has_table(_VERDICTS.name) != bool(found):

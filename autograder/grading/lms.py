@@ -13,16 +13,19 @@ of them, and is never read for whose it is.
 
 from __future__ import annotations
 
+import os
+import pwd
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 from autograder import Refused
 from autograder.grading.archive import LARGEST_METADATA_BYTES, METADATA
+from autograder.grading.claims import content_of
 from autograder.grading.folders import is_notebook
 from autograder.grading.names import clean, few
 from autograder.grading.submissions import Account, Submission, read_bytes
@@ -34,6 +37,8 @@ _CANVAS = re.compile(
     r"_((?P<file_id>[1-9]\d{2,})_(?P<file>.+)|(?P<typed>(text|link)\.html))",
     re.DOTALL,
 )
+#: Of Canvas's numbers, which sort as texts.
+_DIGITS = 20
 _AGAIN = re.compile(r"-(\d{1,3})$")
 #: A folder has no underscore at its end since Moodle 4.1.
 _MOODLE = re.compile(
@@ -63,10 +68,14 @@ class Named:
 
 @dataclass(frozen=True)
 class Form:
-    """An LMS's way of naming. `read` gives nobody for a name that is not of this form."""
+    """An LMS's way of naming. `read` gives nobody for a name that is not of this form.
+
+    `forged` are names that somebody else than whom they name has given.
+    """
 
     name: str
     read: Callable[[str], Sequence[Named]]
+    forged: frozenset[str] = frozenset()
 
 
 def form_of(folder: Path, names: Sequence[str], of_an_lms: bool = True) -> Form | None:
@@ -91,7 +100,7 @@ def form_of(folder: Path, names: Sequence[str], of_an_lms: bool = True) -> Form 
     forms = [
         Form("Canvas", canvas),
         Form("Moodle", _moodle(names)),
-        Form("nbgrader's exchange", exchange),
+        _exchange(folder, names),
     ]
     fitting = [f for f in [*forms, *([classroom] if classroom else [])] if _most(f.read, names)]
     return max(fitting, key=lambda form: sum(bool(form.read(n)) for n in names), default=None)
@@ -113,7 +122,7 @@ def canvas(name: str) -> list[Named]:
     file = _without_turn(found["file"] or found["typed"])
     ids = (("id", found["id"]), ("name", clean(found["name"])))
     late = bool(found["first"] or found["late"])
-    account = Account(ids, late=late, turn=(int(found["file_id"] or 0),))
+    account = Account(ids, late=late, turn=f"{int(found['file_id'] or 0):0{_DIGITS}}")
     return [Named(clean(f"{found['name']}-{found['id']}"), account, file)]
 
 
@@ -143,6 +152,33 @@ def moodle(name: str, hidden: str = _HIDDEN) -> list[Named]:
     return [Named(name, Account((("participant", found["id"]), ("name", name))), file)]
 
 
+def _exchange(folder: Path, names: Iterable[str]) -> Form:
+    """nbgrader's way in a folder into which every student may write, under any name.
+
+    Where some of it is owned by whom it names, all is to be; a copy is whose who made it.
+    """
+    told = {name: named[0].student for name in names if (named := exchange(name))}
+    owners = {name: _owner(folder / name) for name in told}
+    own = {name for name, owner in owners.items() if owner == told[name]}
+    others = {name for name in owners.keys() - own if owners[name] != _user(os.getuid())}
+    return Form("nbgrader's exchange", exchange, frozenset(others if own else ()))
+
+
+def _owner(path: Path) -> str:
+    try:
+        return _user(path.lstat().st_uid)
+    except OSError:
+        return ""
+
+
+@cache
+def _user(number: int) -> str:
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:
+        return str(number)
+
+
 def exchange(name: str) -> list[Named]:
     """nbgrader's exchange: the login, and the time at which it was handed in."""
     found = _EXCHANGE.fullmatch(name)
@@ -150,7 +186,7 @@ def exchange(name: str) -> list[Named]:
         return []
     when = clean(found["when"])
     student = clean(found["name"])
-    return [Named(student, Account((("login", student),), when=when, turn=(when,)))]
+    return [Named(student, Account((("login", student),), when=when, turn=when))]
 
 
 def _classroom(folder: str) -> Form | None:
@@ -191,7 +227,7 @@ def _submitters(submission: Any) -> Iterable[Named]:
         one = known.get("number") or known.get("email") or ""
         student = "-".join(filter(None, [known.get("name"), one]))
         if student:
-            yield Named(clean(student), Account(ids, when=when, turn=(_utc(when),)))
+            yield Named(clean(student), Account(ids, when=when, turn=_utc(when)))
 
 
 def _utc(when: str) -> str:
@@ -262,10 +298,10 @@ def latest(submissions: Iterable[Submission]) -> tuple[list[Submission], list[st
     kept: list[Submission] = []
     again: list[str] = []
     for claim in by_work.values():
-        last = max((one.account.turn for one in claim if one.account), default=())
+        last = max((one.account.turn for one in claim if one.account), default="")
         own = [one for one in claim if one.account is None or one.account.turn == last]
         kept += own
-        if len(own) < len(claim):
+        if len(own) < len(claim) and len({*map(content_of, claim)}) > 1:
             again.append(f"{claim[0].student} ({claim[0].notebook})")
     said = f"Handed in more than once, the last one counts: {few(again)}."
     return kept, [said] if again else []

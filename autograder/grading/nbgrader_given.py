@@ -23,9 +23,10 @@ from traitlets import TraitError
 from autograder import Refused
 from autograder.grading.collect import SUBMITTED
 from autograder.grading.database import said_by
+from autograder.grading.folders import SUFFIX
 from autograder.grading.lateness import has_policy, work_out_again
 from autograder.grading.names import few
-from autograder.grading.nbgrader_writer import NOT_ATTEMPTED, Writer
+from autograder.grading.nbgrader_writer import NOT_ATTEMPTED, Writer, digest
 from autograder.grading.submissions import Submission
 from autograder.grading.timestamps import UnknownZoneError, moment, told, zone_of
 from autograder.judge.judge import Graded
@@ -82,10 +83,13 @@ class Given(Writer):
         silent = self._lacking(assignment)[2]
         for one in self._work[assignment, student]:
             whose = student, one.notebook
-            own = self._verdicts.get(whose, {}).values()
+            own = self._verdicts[whose].values()
             empty = (graded.exercise for graded in own if graded.outcome == NOT_ATTEMPTED)
             if whose in self._fresh or any((student, cell) in silent for cell in empty):
                 return True
+            shown = Path(self._format_dest(assignment, student), one.notebook + SUFFIX)
+            if shown.exists() and digest(self._verdicts[whose]).encode() not in shown.read_bytes():
+                return True  # a grader was killed in between
         return super()._is_due(assignment, student)
 
     def _when(self, assignment: str, student: str) -> datetime | None:

@@ -62,7 +62,8 @@ class SaveVerdicts(NbGraderPreprocessor):
         whose = known["notebook"], known["assignment"], known["student"]
         points = {name: graded.points for name, graded in known[_VERDICTS].items()}
         with Gradebook(known["db_url"]) as book:
-            for name in save_points(book, whose[1], whose[0], whose[2], points):
+            others = points.keys() - known["unchanged"]
+            for name in save_points(book, whose[1], whose[0], whose[2], points, others):
                 self.log.warning("The gradebook has no cell %s: generate the assignment", name)
             for cell in known["cells"]:
                 judged = cell.name.removesuffix("_check") in points
@@ -244,6 +245,7 @@ class Writer(Autograde):
         )
         known[_VERDICTS] = verdicts
         known["cells"] = cells
+        node.metadata[_VERDICTS] = digest(verdicts)
         destination = Path(self._format_dest(known["assignment"], known["student"]))
         before = self._before[destination / (known["notebook"] + SUFFIX)]
         named = {cell.metadata.get("nbgrader", {}).get("grade_id"): cell for cell in node.cells}
@@ -276,6 +278,12 @@ class Writer(Autograde):
                 continue
             texts += [cell.source for cell in cells if cell.kind == "markdown" and cell.source]
         return texts
+
+
+def digest(verdicts: Mapping[str, Graded]) -> str:
+    """Tells the verdicts that an autograded notebook shows from any others."""
+    shown = sorted((n, v.outcome, v.points, v.message, v.content) for n, v in verdicts.items())
+    return hashlib.sha256(repr(shown).encode()).hexdigest()
 
 
 def _read(

@@ -33,18 +33,22 @@ COLUMNS = {
     "participant": ("participant", "identifier"),
     "name": ("name", "full name"),
     "section": ("section",),
+    "group": ("group", "group name", "group_name"),
 }
 #: The column of names in Moodle's grading worksheet.
 _WORKSHEETS = "full name"
 #: Of those, what a student's folder may be named for.
 _NAMES = ("login", "number", "id", "email")
 #: What several students may have in common.
-_SHARED = ("name", "section")
+_SHARED = ("name", "section", "group")
 #: In rows of Canvas's export that are no students.
 _NO_STUDENT = ("points possible", "manual posting")
 #: A hundred thousand students of a hundred letters.
 LARGEST_ROSTER_BYTES = 10 * 2**20
 _NAMED = 20
+#: In Moodle's language; in some no blank stands behind the word.
+_PARTICIPANT = re.compile(r"(?P<word>.*[^\W\d])\s*(?P<number>\d+)", re.DOTALL)
+_POINTS = re.compile(r"\d+[.,]\d+")
 #: What stands between columns: a comma, or what most stands in the header.
 _SEPARATORS = ",;\t|"
 
@@ -65,34 +69,57 @@ class Roster:
     possible: tuple[str, ...] = ()
 
     def sorted_out(
-        self, submissions: Iterable[Submission]
+        self, submissions: Iterable[Submission], of_groups: bool = False
     ) -> tuple[list[Submission], list[Submission]]:
-        """(submissions of the class's students, under their names; all others)"""
+        """(submissions of the class's students, under their names; all others)
+
+        Args:
+            of_groups: whether what has a group's name is the work of each of its members.
+        """
         known, unknown = [], []
         for one in submissions:
-            told = self._by_number(one.account) if one.account else None
-            student = told or self._by_name(one)
-            if student is None:
-                unknown.append(one)
-            else:
-                known.append(replace(one, student=student))
+            students = self._members(one) if of_groups else ()
+            if not students:
+                told = self._by_number(one.account, of_groups) if one.account else None
+                students = tuple(filter(None, [told or self._by_name(one)]))
+            known += [replace(one, student=student) for student in students]
+            unknown += [] if students else [one]
         return known, unknown
 
-    def _by_number(self, account: Account) -> str | None:
-        """By what no student chose. A group of Moodle's has a name of its own, and some number."""
+    def _members(self, one: Submission) -> Sequence[str]:
+        """Of the one group that a folder or a file has the name of."""
+        groups = self._groups.get("".join(_letters(_called(one))), {})
+        return next(iter(groups.values())) if len(groups) == 1 else ()
+
+    @cached_property
+    def _groups(self) -> dict[str, dict[str, list[str]]]:
+        """By what a group's name is reduced to, the groups of such a name, and who is in each."""
+        found: dict[str, dict[str, list[str]]] = {}
+        for student, ids in zip(self.students, self.ids, strict=False):
+            if name := ids.get("group"):
+                alike = found.setdefault("".join(_letters(name)), {})
+                alike.setdefault(name, []).append(student)
+        return found
+
+    def _by_number(self, account: Account, of_groups: bool) -> str | None:
+        """By what no student chose.
+
+        A group of Moodle's has a name of its own, and some number; before 4.1 the group's name
+        stood before each member's.
+        """
         told = self._by_id.get(_key(*account.ids[0]))
         known = dict(account.ids)
         number, name = known.get("participant", ""), known.get("name", "")
         is_hidden = name.endswith(f" {number}")
-        if told and number and not is_hidden and self._is_worksheet:
-            return told if _letters(name) == _letters(self._named[told]) else None
+        if told and number and not is_hidden and (of_groups or self._is_worksheet):
+            own = _letters(self._named[told])
+            return told if _letters(name)[-len(own) :] == own else None
         return told
 
     @cached_property
     def _is_worksheet(self) -> bool:
         """Whether its names are Moodle's own."""
-        head = [name.strip().casefold() for name in self.header]
-        return COLUMN not in head and _WORKSHEETS in head
+        return COLUMN not in [name.strip().casefold() for name in self.header]
 
     @cached_property
     def _named(self) -> dict[str, str]:
@@ -122,7 +149,7 @@ class Roster:
         found: dict[tuple[str, str], set[str]] = {}
         for student, ids in zip(self.students, self.ids, strict=False):
             for kind, value in (*ids.items(), ("name", student)):
-                if kind != "section":
+                if kind not in ("section", "group"):
                     found.setdefault(_key(kind, value), set()).add(student)
                 if kind == "name":  # Canvas writes `doejane` for `Doe, Jane`
                     squashed = "".join(re.findall(r"\w", value)).lower()
@@ -138,8 +165,10 @@ class Roster:
         others = (self._by_id.get(_key(*called)) for called in one.account.ids[1:])
         return next(filter(None, others), self._names.get(look_alike(one.student)))
 
-    def said(self, known: Sequence[Submission], unknown: Sequence[Submission]) -> list[str]:
-        """Sentences on what is held, and on who handed in nothing."""
+    def said(
+        self, known: Sequence[Submission], unknown: Sequence[Submission], of_groups: bool = False
+    ) -> list[str]:
+        """Sentences on what is held, on who handed in nothing, on what may be a group's work."""
         said = []
         if unknown:
             named = sorted({f"{one.student} ({clean(str(one.path), 120)})" for one in unknown})
@@ -153,7 +182,18 @@ class Roster:
             said.append(
                 f"On the roster and without a submission here: {few(sorted(missing), _NAMED)}."
             )
+        groups = {_called(one) for one in (*known, *unknown) if self._members(one)}
+        if groups and not of_groups:
+            said.append(
+                f"Under the name of a group on the roster: {few(sorted(groups))}. If it is their "
+                "work, grade it with --groups: it is each member's then."
+            )
         return said
+
+
+def _called(one: Submission) -> str:
+    """What an LMS, a folder or a file calls whose it is."""
+    return (dict(one.account.ids).get("name") if one.account else None) or one.student
 
 
 def _key(kind: str, value: str) -> tuple[str, str]:
@@ -199,7 +239,7 @@ def read_roster(path: Path) -> Roster:
         rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True))
     except csv.Error as error:
         raise Refused(f"{whose} is no CSV: {error}. Is a quotation mark left open?") from error
-    head = [name.strip().casefold() for name in rows[0]] if rows else []
+    head = _in_english(rows)
     column = COLUMN if COLUMN in head else _WORKSHEETS
     if head.count(column) != 1:
         raise Refused(f"{whose} {_no_column(head)}")
@@ -284,7 +324,36 @@ def _telling(rows: Sequence[_Row]) -> str | None:
 def _id(kind: str, field: str) -> str:
     """What a student is called in a field; of Moodle's `Participant 123` the number."""
     value = field.strip()
-    return clean(value.split()[-1] if kind == "participant" else value) if value else ""
+    if kind == "participant":
+        value = participant(value)
+    return clean(value) if value else ""
+
+
+def participant(text: str) -> str:
+    """The number in what Moodle calls a participant: `Participant 123`, `Teilnehmer/in123`."""
+    found = _PARTICIPANT.fullmatch(text)
+    return found["number"] if found else text
+
+
+def _in_english(rows: Sequence[Sequence[str]]) -> list[str]:
+    """The header; of Moodle's worksheet in another language with those names that count here.
+
+    In each row of one stand a word and a number, then a name, and somewhere an address and the most
+    points. (Where Moodle hides names there is no address.)
+    """
+    head = [name.strip().casefold() for name in rows[0]] if rows else []
+    below = [row for row in rows[1:] if len(row) == len(head) > 1]
+    columns = [{field.strip() for field in column} for column in zip(*below, strict=True)]
+    if COLUMN in head or _WORKSHEETS in head or not columns:
+        return head
+    found = [_PARTICIPANT.fullmatch(field) for field in columns[0]]
+    words = {one["word"] for one in found if one}
+    most = any(len(c) == 1 and all(map(_POINTS.fullmatch, c)) for c in columns)
+    mails = [n for n, column in enumerate(columns) if all("@" in field for field in column)]
+    if all(found) and len(words) == 1 and most and mails:
+        names = {0: "participant", 1: "name", mails[0]: "email"}
+        head = [COLUMNS[names[n]][-1] if n in names else name for n, name in enumerate(head)]
+    return head
 
 
 def _is_canvas_own(row: Sequence[str], column: int) -> bool:

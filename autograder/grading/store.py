@@ -31,7 +31,7 @@ from autograder.grading.submissions import Submission
 from autograder.grading.waiting import Waiting
 from autograder.judge import judge
 from autograder.judge.judge import Graded
-from autograder.judge.sentences import JUDGED_AGAIN
+from autograder.judge.sentences import HELD, JUDGED_AGAIN
 from autograder.lessons.catalogue import lesson_exercises, stem_of_notebook
 
 _ROW_NAMES = list(Graded("", "", "", "", 0, 0).row())
@@ -44,7 +44,7 @@ _NOT_GRANTED = "42501", "3F000"
 SEED_FILE = ".seed"
 
 
-def store_of(folder: Path) -> Store:
+def store_of(folder: Path, may_write: bool = True) -> Store:
     """The store of a folder that a run has graded into, for what makes none.
 
     Raises:
@@ -52,7 +52,7 @@ def store_of(folder: Path) -> Store:
     """
     if not is_graded(folder):
         raise Refused(f"There is no ledger in {folder}. --from names the right one.")
-    return Store(folder)
+    return Store(folder, may_write=may_write)
 
 
 def is_graded(folder: Path) -> bool:
@@ -63,16 +63,18 @@ def is_graded(folder: Path) -> bool:
 class Store:
     """The verdicts below one folder. Several runs may write to it side by side."""
 
-    def __init__(self, out: Path, ledger: str | None = None) -> None:
+    def __init__(self, out: Path, ledger: str | None = None, may_write: bool = True) -> None:
         """Opens the folder, and makes it; `ledger` is a server's URL, where that is to hold it."""
         self.out = out
+        self._does = "write to" if may_write else "read"
         self._on_server = bool(ledger) or (out / URL_FILE).exists()
         with self.explained():
-            out.mkdir(parents=True, exist_ok=True)
-            with temporary(out / "probe") as (handle, name):
-                os.write(handle, b"?")
-                name.unlink()
-            self.ledger = Ledger(out, ledger)
+            if may_write:
+                out.mkdir(parents=True, exist_ok=True)
+                with temporary(out / "probe") as (handle, name):
+                    os.write(handle, b"?")
+                    name.unlink()
+            self.ledger = Ledger(out, ledger, may_write)
 
     @contextlib.contextmanager
     def explained(self) -> Iterator[None]:
@@ -106,10 +108,11 @@ class Store:
             if _sqlites_code(error) == sqlite3.SQLITE_BUSY:
                 step = f"Another program has {NAME} open and holds it: end that, and run the same "
                 step += "command again."
-            if isinstance(error, OSError) and error.errno in _FORBIDDEN:
+            forbidden = isinstance(error, OSError) and error.errno in _FORBIDDEN
+            if forbidden or self._does == "read":
                 step = "Take another folder: a copy of this one holds all that it did."
             raise Refused(
-                f"Cannot write to {self.out}: {detail}. What was written before is kept. {step}"
+                f"Cannot {self._does} {self.out}: {detail}. What was written before is kept. {step}"
             ) from error
 
     def _others(self) -> str:
@@ -181,6 +184,21 @@ class Store:
         with self.explained():
             entry = self.ledger.last(student, notebook, exercise)
         return None if entry is None else entry.graded
+
+    def has_later(self, submission: Submission) -> bool:
+        """Whether a verdict is there on what the same account handed in later than this."""
+        turn = submission.marks()["turn"]
+        if not turn:
+            return False
+        of_kind = turn.partition(" ")[0] + " "
+        whose = {"student": submission.student, "notebook": submission.notebook}
+        with self.explained():
+            found = [entry.graded for entry in self.ledger.latest(panels=False, **whose)]
+        return any(
+            one.turn.startswith(of_kind) and one.turn > turn
+            for one in found
+            if one is not None and one.message_id not in HELD
+        )
 
     def failed(self, student: str, notebook: str) -> bool:
         """Whether a verdict on this notebook says something of the judge and not of an answer."""

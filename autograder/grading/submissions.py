@@ -46,13 +46,13 @@ class Account:
     Attributes:
         ids: (kind, value), as `autograder.grading.roster.COLUMNS` names the kinds.
         when: the time at which it was handed in, in the LMS's words; "" where it tells none.
-        turn: grows with each time that this account handed in.
+        turn: sorts behind those of all that this account handed in before.
     """
 
     ids: tuple[tuple[str, str], ...]
     late: bool = False
     when: str = ""
-    turn: tuple[int | str, ...] = ()
+    turn: str = ""
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,8 @@ class Submission:
     def marks(self) -> dict[str, Any]:
         """What a verdict on it keeps of what the LMS says."""
         account = self.account or Account(())
-        return {"late": account.late, "handed_in": account.when}
+        turn = f"{account.ids[0][0]} {account.turn}" if account.turn else ""
+        return {"late": account.late, "handed_in": account.when, "turn": turn}
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from autograder import Refused
 from autograder.grading import spreadsheet
 from autograder.grading.gradebook import Marked
 from autograder.grading.names import clean, few, look_alike
-from autograder.grading.roster import COLUMNS, LARGEST_ROSTER_BYTES, Roster
+from autograder.grading.roster import COLUMNS, LARGEST_ROSTER_BYTES, Roster, participant
 from autograder.grading.submissions import Account, Submission, read_bytes
 from autograder.judge.judge import Graded
 from autograder.judge.sentences import Fault
@@ -247,7 +247,7 @@ def _whose(sheet: Worksheet, points: Mapping[str, object], roster: Roster | None
         student = by_name.get(look_alike(fields["name"]))
         # in its zip Moodle leaves out what no file's name has: of `Teilnehmer/in 7` the stroke
         student = student or hidden.get("".join(look_alike(fields["participant"]).split()))
-        fields["participant"] = fields["participant"].split()[-1]
+        fields["participant"] = participant(fields["participant"])
         if roster is not None:
             account = Account(tuple(fields.items()))
             one = Submission(fields["name"], "", None, sheet.path, account=account)

@@ -7,7 +7,8 @@
     [late]
     percent_a_day = 10                         of the points, for each day begun; never below 0
 
-A time without an offset from UTC is this machine's. nbgrader's gradebook gets all of it.
+A time without an offset from UTC is this machine's; where its clock is put back and shows it twice,
+the later one. nbgrader's gradebook gets all of it.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ def _times(name: str, value: object, lessons: list[str]) -> dict[str, datetime]:
                 f"2026-10-05T23:59:00+02:00 without quotation marks, got {until!r}"
             )
         try:
-            found[lesson] = until.astimezone(UTC)
+            found[lesson] = max(until.replace(fold=turn).astimezone(UTC) for turn in (0, 1))
         except (OverflowError, ValueError) as error:
             raise ValueError(
                 f"{name}: expected a time in the years 1 to 9999 of UTC for {lesson}, got {until}"

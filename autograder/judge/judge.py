@@ -56,7 +56,8 @@ class Graded:
     """One verdict of the gradebook: a student, a notebook, an exercise, and what came of it.
 
     Bytes are of the graded case, all accesses together; None where nothing was measured.
-    `late` and `handed_in` (a time) are what the LMS says. `key` is the same for the same notebook,
+    `late` and `handed_in` (a time) are what the LMS says; so is `turn`, the kind of the account and
+    what sorts behind all that it handed in before. `key` is the same for the same notebook,
     lesson's version, judge and seed. `content` is the notebook's SHA-256. `panel` is HTML, escaped.
 
     `gpu` holds what it came to where the class has bands of speed: `own_gpu.Reply.kept`.
@@ -80,6 +81,7 @@ class Graded:
     case: str = ""
     late: bool = False
     handed_in: str = ""
+    turn: str = field(default="", compare=False)
     key: str = ""
     content: str = ""
     seconds: float = field(default=0.0, compare=False)
@@ -107,7 +109,18 @@ class Graded:
         return {name: getattr(self, name) for name in _ROW}
 
 
-_NOT_IN_ROWS = ("key", "content", "seconds", "cell", "shape", "mark", "panel", "text", "gpu")
+_NOT_IN_ROWS = (
+    "turn",
+    "key",
+    "content",
+    "seconds",
+    "cell",
+    "shape",
+    "mark",
+    "panel",
+    "text",
+    "gpu",
+)
 _ROW = [f.name for f in fields(Graded) if f.name not in _NOT_IN_ROWS]
 
 

@@ -216,3 +216,25 @@ def test_work_in_a_zip_is_found_by_the_roster_or_said_to_be_left(
     left = list((desk.root / "grades" / "handed_in").rglob("*.ipynb"))
     said = capsys.readouterr().err
     assert bool(left) == ("with the --roster of their grading" in said) == (known == "by nothing")
+
+
+@pytest.mark.parametrize("name", ["Group A_9_assignsubmission_file", "mine/other"])
+def test_work_in_a_zip_under_a_groups_name_goes_and_under_no_name_is_said_to_be_left(
+    desk: Desk,  # noqa: F811
+    name: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    roster = put(desk.root.parent / "roster.csv", f"student,group\n{GONE},Group A\n".encode())
+    archive = desk.root.parent / "moodle.zip"
+    with zipfile.ZipFile(archive, "w") as packed:
+        for folder in (name, name.replace("other", "another").replace("A_9", "B_8")):
+            packed.writestr(f"{folder}/{LESSON}.ipynb", json.dumps(solved()))
+    words = "--out", desk.root / "grades", "--seed", desk.seed, "--roster", roster, "--groups"
+    run(archive, *words)
+    put(desk.root / "submitted" / GONE / LESSON / f"{LESSON}.ipynb", solved())
+    run(desk.root / "submitted", *words)
+    capsys.readouterr()
+    assert forget(desk, GONE, "--yes", "--roster", str(roster)) == 0
+    left = list((desk.root / "grades" / "handed_in").rglob("*.ipynb"))
+    assert bool(left) == ("what zips were unpacked to" in capsys.readouterr().err)
+    assert bool(left) == name.startswith("mine")

@@ -1232,3 +1232,49 @@ def test_what_does_not_count_any_more_is_in_no_sum(
     capsys.readouterr()
     assert command_line.main(["history", "vega", gone, "--from", str(out)]) == 0
     assert "withdrawn: it does not count any more" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("form", ["canvas", "moodle"])
+def test_what_was_handed_in_later_holds_whichever_download_is_graded_last(
+    tmp_path: Path, form: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    archives = []
+    for day, text in ((1, "WRONG_ANSWER"), (2, "PASS")):
+        name = {
+            "canvas": f"itomax_7_{day * 999}_{LESSON}.ipynb",
+            "moodle": f"Max Ito_7_assignsubmission_file/{LESSON}.ipynb",
+        }[form]
+        archives.append(tmp_path / f"{day}.zip")
+        with zipfile.ZipFile(archives[-1], "w") as packed:
+            packed.writestr(
+                zipfile.ZipInfo(name, (2026, 10, day, 0, 0, 0)), json.dumps(solved(text))
+            )
+    student = {"canvas": "itomax-7", "moodle": "Max Ito"}[form]
+    first, second = archives
+    out = "--out", tmp_path / "out", "--seed", "value:s"
+    assert run(first, *out) == grade.DONE
+    assert outcomes(tmp_path / "out", student)[0] == "WRONG_ANSWER"
+    assert run(second, *out) == grade.DONE
+    capsys.readouterr()
+    run(first, *out)
+    assert outcomes(tmp_path / "out", student)[0] == "PASS"
+    assert f"handed in later than this: {student} ({LESSON})" in capsys.readouterr().err
+    [file] = (tmp_path / "out" / "handed_in").glob(f"*/{first.stem}*/**/*{LESSON}.ipynb")
+    assert run(file, "--student", student, *out) == grade.DONE
+    assert outcomes(tmp_path / "out", student)[0] == "WRONG_ANSWER"
+
+
+def test_the_grade_of_a_group_reaches_each_of_its_members(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    roster = put(tmp_path / "roster.csv", b"student,group\nvega,Group A\ndeneb,Group A\n")
+    put(tmp_path / "class" / "Group A" / f"{LESSON}.ipynb", solved())
+    words = tmp_path / "class", "--out", tmp_path / "out", "--seed", "value:s", "--groups"
+    assert run(*words) == grade.CANNOT
+    assert "--groups goes with a --roster FILE" in capsys.readouterr().err
+    assert run(*words[:-1], "--roster", roster) == grade.CANNOT
+    assert "Under the name of a group on the roster: Group A." in capsys.readouterr().err
+    assert run(*words, "--roster", roster) == grade.DONE
+    assert "--groups" not in capsys.readouterr().err
+    for student in ("vega", "deneb"):
+        assert outcomes(tmp_path / "out", student) == ["PASS"] * len(EXERCISES)

@@ -89,13 +89,21 @@ class Desk:
         nbformat.write(instructor_notebook(lesson), source)
         self.step(GenerateAssignment, force=True)
 
-    def hand_in(self, student: str, written: str = "Because.", when: str = LATE) -> None:
+    def hand_in(
+        self,
+        student: str,
+        written: str = "Because.",
+        when: str = LATE,
+        second: str = "NOT_ATTEMPTED",
+    ) -> None:
         """The first exercise solved, a written answer, and nothing else."""
         content = json.loads((self.root / "release" / LESSON / f"{LESSON}.ipynb").read_text())
         for cell in content["cells"]:
             name = cell["metadata"].get("nbgrader", {}).get("grade_id")
             if name in EXERCISES:
                 cell["source"] = "PASS" if name == EXERCISES[0] else "NOT_ATTEMPTED"
+            if name == EXERCISES[1]:
+                cell["source"] = second
             if name == WRITTEN and written:
                 cell["source"] = written
         folder = self.root / "submitted" / student / LESSON
@@ -107,9 +115,9 @@ class Desk:
         out = "--out", self.root / "grades", "--seed", self.seed, "--gradebook", self.url
         return run(self.root / "submitted", *out, *words)
 
-    def mark(self, student: str, points: float) -> None:
+    def mark(self, student: str, points: float, cell: str = WRITTEN) -> None:
         with Gradebook(self.url) as book:
-            mark = book.find_grade(WRITTEN, LESSON, LESSON, student)
+            mark = book.find_grade(cell, LESSON, LESSON, student)
             mark.manual_score, mark.needs_manual_grade = points, False
             book.db.commit()
 
@@ -362,6 +370,56 @@ def test_after_a_regrade_a_mark_holds_where_the_answer_is_the_same(desk: Desk, b
     assert regrade() == {"deneb": marked, "vega": ""}, "nobody has looked at it since"
     shutil.rmtree(desk.root / "autograded" / "deneb")
     assert regrade() == {"deneb": "", "vega": ""}, "what the mark was on, nobody knows any more"
+
+
+@pytest.mark.parametrize("by", ["grade", "nbgrader autograde"])
+def test_points_of_ones_own_hold_after_a_regrade_where_the_cell_is_the_same(
+    desk: Desk, by: str
+) -> None:
+    def regrade() -> dict[str, str]:
+        if by == "grade":
+            assert desk.grade("--regrade") == grade.DONE
+        else:
+            desk.step(nbgrader_glue.JudgedAutograde, force=True)
+        return {student: row[LESSON] for student, row in desk.exported().items()}
+
+    for student in ("deneb", "vega"):
+        desk.hand_in(student, "", when="")
+    without = regrade()["deneb"]
+    for student in ("deneb", "vega"):
+        desk.mark(student, 1.5, f"{EXERCISES[1]}_check")
+    marked = desk.exported()["deneb"][LESSON]
+    assert float(marked) == float(without) + 1.5
+    desk.hand_in("vega", "", when="", second="RACE")
+    assert regrade() == {"deneb": marked, "vega": ""}
+    assert regrade() == {"deneb": marked, "vega": ""}, "nobody has looked at it since"
+    desk.hand_in("deneb", "Because.", when="")  # another notebook, the same cell
+    desk.mark("vega", 1.5, f"{EXERCISES[1]}_check")
+    regrade()
+    desk.mark("deneb", 0.0)
+    assert desk.exported()["deneb"][LESSON] == desk.exported()["vega"][LESSON] == marked
+
+
+def test_what_a_killed_grader_had_not_written_the_next_one_writes(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Verdicts on what was handed in again are in the ledger, and the old text in the gradebook."""
+
+    def shown() -> str:
+        return (desk.root / "autograded" / "vega" / LESSON / f"{LESSON}.ipynb").read_text()
+
+    desk.hand_in("vega", "Because.", when="")
+    assert desk.grade() == grade.DONE
+    desk.mark("vega", 1.5)
+    desk.hand_in("vega", "Because of the guard.", when="", second="RACE")
+    with monkeypatch.context() as killed:
+        killed.setattr("autograder.grading.grade._to_gradebook", lambda *_: [])
+        assert desk.grade() == grade.DONE
+    assert "Because of the guard." not in shown()
+    assert desk.grade() == grade.DONE
+    assert "Because of the guard." in shown()
+    assert "The fake says RACE." in shown()
+    assert desk.exported()["vega"][LESSON] == "", "nobody has looked at the new answer"
 
 
 def test_two_graders_of_one_folder_write_the_gradebook_one_after_the_other(

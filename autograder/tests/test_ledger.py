@@ -4,6 +4,7 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -434,6 +435,44 @@ def test_history_of_a_student_is_what_holds(
         f"  {LESSON}  {FIRST}: PASS, 4 of 4 points",
         f"  {LESSON}  {SECOND}: RACE, 0 of 4 points",
     ]
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_history_and_grades_read_a_folder_in_which_nothing_may_be_written(
+    tmp_path: Path, killed: bool
+) -> None:
+    kept = Store(tmp_path / "class")
+    kept.keep(BASE)
+    if not killed:
+        kept.ledger.close()
+    folder = shutil.copytree(tmp_path / "class", tmp_path / "copy #1?")
+    assert (folder / f"{NAME}-wal").exists() is killed
+    folder.chmod(0o555)
+    before = folder.stat().st_mtime_ns, sorted(folder.iterdir())
+    assert command_line.main(["history", "vega", "--from", str(folder)]) == 0
+    to = tmp_path / "grades.csv"
+    words = ["grades", "students", "--from", str(folder), "--to", str(to)]
+    assert command_line.main(words) == 0
+    assert '"vega"' in to.read_text()
+    assert (folder.stat().st_mtime_ns, sorted(folder.iterdir())) == before
+    folder.chmod(0o755)
+    kept.ledger.close()
+
+
+def test_history_reads_a_copy_without_what_sqlite_makes_anew_and_says_where_there_is_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept = Store(tmp_path / "class")
+    kept.keep(BASE)
+    for name in (NAME, f"{NAME}-wal"):
+        (tmp_path / "copy").mkdir(exist_ok=True)
+        shutil.copy(tmp_path / "class" / name, tmp_path / "copy" / name)
+    kept.ledger.close()
+    assert command_line.main(["history", "vega", "--from", str(tmp_path / "copy")]) == 0
+    assert "1 verdict holds" in capsys.readouterr().out
+    put(tmp_path / "begun" / NAME, b"")
+    assert command_line.main(["history", "vega", "--from", str(tmp_path / "begun")]) == 2
+    assert f"{NAME} holds no verdict yet. Run `grade` first." in capsys.readouterr().err
 
 
 def test_history_of_who_has_no_exercise_says_so(

@@ -81,10 +81,12 @@ def as_folder(root: Path, files: Mapping[str, str]) -> Path:
     return root
 
 
-def as_zip(path: Path, files: Mapping[str, str]) -> Path:
+def as_zip(path: Path, files: Mapping[str, str], day: str = "2026-10-01") -> Path:
+    year, month, date = map(int, day.split("-"))
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
         for name, text in files.items():
-            packed.writestr(name, text)
+            member = zipfile.ZipInfo(name, (year, month, date, 12, 0, 0))
+            packed.writestr(member, text, zipfile.ZIP_DEFLATED)
     return path
 
 
@@ -169,6 +171,33 @@ def test_late_marks_and_times_are_kept(tmp_path: Path) -> None:
     assert {s.marks()["handed_in"] for s in scope} == {""}
 
 
+@pytest.mark.parametrize("graded_by", ["ada", "mallory"])
+def test_what_another_user_put_into_the_exchange_is_not_whose_it_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, graded_by: str
+) -> None:
+    """Every student may write there; what an instructor has copied is owned by nobody else."""
+    when = "2026-11-09 09:00:00.000000 UTC+x"
+    forged = {
+        f"inbound/{who}+{LESSON}+{when}/{LESSON}.ipynb": "forged" for who in ("jane", *"abcd")
+    }
+    root = as_folder(tmp_path / "exchange", {**EXCHANGE, **forged})
+    owners = {"x": "mallory"}
+    monkeypatch.setattr("autograder.grading.lms._user", lambda _: graded_by)
+    monkeypatch.setattr(
+        "autograder.grading.lms._owner",
+        lambda path: owners.get(path.name[-1], path.name.partition("+")[0]),
+    )
+    found = find([root])
+    if graded_by == "mallory":  # who grades has copied it
+        assert taken(found)["jane"] == "forged"
+        return
+    assert taken(found) == MADE["exchange"][1]
+    [said] = found.problems
+    assert "another user than the one they name has put these there: a+01_threads+2026" in said
+    monkeypatch.setattr("autograder.grading.lms._owner", lambda path: "www-data")
+    assert taken(find([root]))["jane"] == "forged", "a hub whose students are one user"
+
+
 def test_what_is_handed_in_again_is_said(tmp_path: Path) -> None:
     _, said = latest(find([as_folder(tmp_path, CANVAS)]).submissions)
     assert said == ["Handed in more than once, the last one counts: doejane-12345 (01_threads)."]
@@ -216,14 +245,24 @@ def test_a_student_who_is_alone_in_a_class_is_nobody_else(
         found = find([as_zip(tmp_path / "class.zip", files)], unpack_to=tmp_path / "to")
     else:
         found = find([as_folder(tmp_path / "class", files)])
-    assert {one.student for one in found.submissions} == {"mallory"}
     [said] = found.problems
-    assert "is taken for one student's" in said
+    if form == "Moodle, flat":  # one student's by any reading
+        assert {one.student for one in found.submissions} == {"mallory"}
+        assert "is taken for one student's" in said
+        return
+    assert found.submissions == []
+    assert "Nothing in it is graded." in said
+    place = said.partition("that folder: `python -m autograder grade ")[2].split("`")[0]
+    again = find([Path(place)])
+    assert taken(again) == MADE[form][1]
 
 
 @pytest.mark.parametrize("form", MADE)
-def test_a_zip_of_a_folder_of_its_own_name_is_what_an_lms_gave(tmp_path: Path, form: str) -> None:
-    files = {f"all/{name}": text for name, text in MADE[form][0].items()}
+@pytest.mark.parametrize("name", ["all", "submissions"])
+def test_a_zip_of_a_folder_of_its_own_name_or_canvass_is_what_an_lms_gave(
+    tmp_path: Path, form: str, name: str
+) -> None:
+    files = {f"{name}/{file}": text for file, text in MADE[form][0].items()}
     found = find([as_zip(tmp_path / "all.zip", files)], unpack_to=tmp_path / "to")
     assert taken(found) == MADE[form][1]
     assert not found.problems
@@ -237,9 +276,27 @@ def test_two_of_one_name_in_moodle_are_held(tmp_path: Path) -> None:
 def test_what_is_the_same_in_two_downloads_is_one(tmp_path: Path) -> None:
     again = {**MOODLE_NOW, "José Ñandú_1202_assignsubmission_file/01_threads.ipynb": "again"}
     again.pop("José Ñandú_1202_assignsubmission_file/homework/01_threads.ipynb")
-    archives = [as_zip(tmp_path / "1.zip", MOODLE_NOW), as_zip(tmp_path / "2.zip", again)]
-    told = taken(find(archives, unpack_to=tmp_path / "to"))
-    assert told == {"Jane Doe": "a", "José Ñandú": "same_name", "Max Ito": "no_notebook"}
+    folders = [as_folder(tmp_path / "1", MOODLE_NOW), as_folder(tmp_path / "2", again)]
+    told = {"Jane Doe": "a", "José Ñandú": "same_name", "Max Ito": "no_notebook"}
+    assert taken(find(folders)) == told  # a copy of a file has any time
+    archives = [
+        as_zip(tmp_path / "2.zip", again, "2026-10-02"),
+        as_zip(tmp_path / "1.zip", MOODLE_NOW, "2026-10-01"),
+    ]
+    found = find(archives, unpack_to=tmp_path / "to")
+    assert taken(found) == {**told, "José Ñandú": "again"}
+    said = ["Handed in more than once, the last one counts: José Ñandú (01_threads)."]
+    assert latest(found.submissions)[1] == said
+
+
+def test_two_files_of_one_download_are_a_persons_to_choose_from(tmp_path: Path) -> None:
+    """Moodle writes a zip while it sends it: a file's time is when it came to that one."""
+    with zipfile.ZipFile(tmp_path / "all.zip", "w") as packed:
+        for second, place in enumerate(("first", "again")):
+            name = f"Jane Doe_1_assignsubmission_file/{place}/{LESSON}.ipynb"
+            packed.writestr(zipfile.ZipInfo(name, (2026, 10, 1, 12, 0, 2 * second)), place)
+    found = find([tmp_path / "all.zip"], unpack_to=tmp_path / "to")
+    assert taken(found) == {"Jane Doe": "same_name"}
 
 
 def test_a_group_of_moodles_is_no_participant_of_its_number(tmp_path: Path) -> None:
@@ -260,6 +317,63 @@ def test_a_group_of_moodles_is_no_participant_of_its_number(tmp_path: Path) -> N
     own = put(tmp_path / "own.csv", b"student,participant\njo,57\n")
     known, _ = read_roster(own).sorted_out(find([tmp_path / "all"]).submissions)
     assert {one.path.read_text() for one in known} == {"Group A_57", "OHara, Jo_57"}
+
+
+CLASS = (
+    "student,id,participant,name,group\njo,1,57,Jo Hara,Group A\nmax,2,58,Max Ito,Group A\n"
+    "ann,3,59,Ann Lee,B-1\neve,4,60,Eve Roy,B1\nida,5,61,Ida Poe,\n"
+)
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        # Moodle writes the group's number, which may be a participant's
+        {
+            f"{name}_assignsubmission_file/{LESSON}.ipynb": name
+            for name in ("Group A_59", "Ida Poe_61", "Group C_60", "B1_5")
+        },
+        # ... and before 4.1 that of each member
+        {
+            f"{name}_assignsubmission_file_/{LESSON}.ipynb": "a" if "A-" in name else name
+            for name in (
+                "Group A-Jo Hara_57",
+                "Default group-Ida Poe_61",
+                "Group A-Max Ito_58",
+                "Group A-Max Ito_59",
+                "B1_5",
+            )
+        },
+        # ... and Canvas one member's
+        {
+            f"{name}_{LESSON}.ipynb": name.split("_")[0]
+            for name in ("groupa_2_801", "idapoe_5_802", "groupc_77_803", "b1_99_804")
+        },
+        {
+            f"threads-submissions/threads-{name}/{LESSON}.ipynb": name
+            for name in ("Group-A", "ida", "group-c", "b1")
+        },
+    ],
+    ids=["Moodle", "Moodle, before 4.1", "Canvas", "Classroom"],
+)
+def test_a_groups_work_is_each_members_where_the_roster_has_its_name(
+    tmp_path: Path, files: Mapping[str, str]
+) -> None:
+    roster = read_roster(put(tmp_path / "roster.csv", CLASS.encode()))
+    root = as_folder(tmp_path / "all", files)
+    inner = root / "threads-submissions"
+    found = find([inner if inner.exists() else root])
+    known, unknown = roster.sorted_out(found.submissions, of_groups=True)
+    names = list(files.values())
+    assert {one.student: one.path.read_text() for one in known} == {
+        "jo": names[0],
+        "max": names[0],
+        "ida": names[1],
+    }
+    assert {one.path.read_text() for one in unknown} == {*names[-2:]}, "or two have it"
+    alone, _ = roster.sorted_out(found.submissions)
+    of_group = sum(one.path.read_text() == names[0] for one in alone)
+    assert of_group < 2 or names.count(names[0]) > 1, "unless told"
 
 
 @pytest.mark.parametrize("end", ["", "_"])

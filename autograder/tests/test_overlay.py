@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import sys
+from datetime import datetime
 from pathlib import Path
 
 import nbformat
@@ -16,6 +17,7 @@ from autograder.lessons import catalogue as lessons
 from autograder.lessons.build import make, read_lessons
 from autograder.lessons.release import settings
 from autograder.tests.notebooks import cell, notebook, put
+from autograder.tests.test_gradebook import machine_in  # noqa: F401
 from course import exercises
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -280,3 +282,11 @@ def test_grading_takes_the_unit_and_the_points(folder, tmp_path, capsys):
         ("transpose", "PASS", points, points),
         ("dot", "PASS", 42, 42),
     ]
+
+
+def test_a_deadline_that_the_clock_shows_twice_is_the_later_one(folder, machine_in):  # noqa: F811
+    machine_in("Europe/Berlin")
+    for day, hour in (("2026-10-25", 1), ("2026-03-29", 1)):
+        told = overlay.use(written(folder, f"[due]\n01_threads = {day}T02:30:00")).deadlines.due
+        expected = datetime.fromisoformat(f"{day}T00:30+00:00").replace(hour=hour)
+        assert told == {"01_threads": expected}

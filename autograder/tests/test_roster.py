@@ -30,6 +30,37 @@ def test_a_roster_is_the_column_student(tmp_path: Path, data: str) -> None:
     assert read_roster(roster(tmp_path, data)).students == ("vega", "rigel")
 
 
+GERMAN = (
+    'ID,"Vollständiger Name",E-Mail-Adresse,Status,Bewertung,Bestwertung\n'
+    'Teilnehmer/in57,"Jane Doe",jane@uni.de,Abgegeben,,"10,00"\n'
+    'Teilnehmer/in58,"Max Ito",max@uni.de,Entwurf,-,"10,00"\n'
+)
+
+
+def test_moodles_worksheet_is_a_roster_in_any_language(tmp_path: Path) -> None:
+    read = read_roster(roster(tmp_path, f"\ufeff{GERMAN}"))
+    assert read.students == ("Jane Doe", "Max Ito")
+    assert read.ids[1]["participant"] == "58"
+    assert read.ids[1]["email"] == "max@uni.de"
+    ids = (("participant", "57"), ("name", "Group A"))
+    group = Submission("Group A", "", None, Path(), account=Account(ids))
+    assert read.sorted_out([group]) == ([], [group])
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        "ID,Status,Bewertung,Bestwertung\nTeilnehmer/in 7,Abgegeben,,8.00\n",  # names are hidden
+        "login,score,email,most\nx7,12,a@b,8.00\ny8,12,b@b,8.00\n",
+        "login,score,email,most\n7,12,a@b,8.00\n8,12,b@b,8.00\n",
+        "login,score,email\nx7,12,a@b\nx8,12,b@b\n",
+    ],
+)
+def test_another_table_is_no_worksheet(tmp_path: Path, data: str) -> None:
+    with pytest.raises(Refused, match="has no such header"):
+        read_roster(roster(tmp_path, data))
+
+
 @pytest.mark.parametrize(
     ("data", "said"),
     [

@@ -182,7 +182,7 @@ def test_a_class_in_a_folder_of_its_own_is_nobodys_until_a_person_says_so(
     found = find([given], unpack_to=tmp_path / "out")
     assert found.submissions == []
     [said] = found.problems
-    assert "holds folders with notebooks of one lesson: deneb, vega. Are these several" in said
+    assert "holds what may be several students': deneb, vega. Where it is, grade" in said
     place = Path(said.partition("grade that folder: `python -m autograder grade ")[2].split("`")[0])
     assert {one.student for one in find([place]).submissions} == {"vega", "deneb"}
 
