@@ -536,7 +536,7 @@ def test_who_may_not_write_is_told_to_take_another_folder_and_not_to_make_room(
         raise OSError(errno.EROFS, "Read-only file system")
 
     monkeypatch.setattr("autograder.grading.store.temporary", refused)
-    assert command_line.main(["history", "vega", "--from", str(tmp_path / "out")]) == grade.CANNOT
+    assert run(tmp_path / "in", "--out", tmp_path / "out") == grade.CANNOT
     said = capsys.readouterr().err
     assert "Read-only file system" in said
     assert "Take another folder: a copy of this one" in said
