@@ -12,7 +12,15 @@ import numpy as np
 
 from course.engine.faults import KernelFault, Outcome, not_measured, rejected_syntax
 from course.engine.simt.lowering.branches import common, join, loads_made, told
-from course.engine.simt.lowering.expr import UNKNOWN, Expr, converted, nothing, number, variable
+from course.engine.simt.lowering.expr import (
+    UNKNOWN,
+    Expr,
+    Names,
+    converted,
+    nothing,
+    number,
+    variable,
+)
 from course.engine.simt.lowering.frames import LoopTargets
 from course.engine.simt.lowering.iteration import by_name, counted, unpacked, with_else
 from course.engine.simt.lowering.types import (
@@ -376,7 +384,8 @@ def _loop(
     casts = _after_loop(low, node, names, entry, turn, sure)
     body = turn.statements if keeps_registers else [forget_shared, *turn.statements]
     code = turns.LoopCode(node.lineno, entry.number, body, sorted(names), casts, unroll)
-    loop, in_front = make(turn.test, code), loads_made(turn.scope.head)
+    in_front_of_it = Names(entry.env, low.frame.instance)
+    loop, in_front = make(turn.test, code), loads_made(turn.scope.head, in_front_of_it)
 
     def execute(lanes: Lanes) -> None:
         in_front(lanes)

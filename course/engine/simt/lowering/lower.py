@@ -23,6 +23,7 @@ from course.engine.simt.lowering.exceptions import assertion, raise_statement
 from course.engine.simt.lowering.expr import (
     UNKNOWN,
     Expr,
+    Names,
     as_written,
     converted,
     no_number,
@@ -260,15 +261,30 @@ class Lowering:
         """`name` is from here on a variable that holds `value`."""
         self.frame.env[name] = self.versioned(value, variable(name))
 
-    def versioned(self, value: Expr, run: Callable[[Lanes], Any]) -> Expr:
+    def names(self) -> Names:
+        """The variables as they are here."""
+        return Names(dict(self.frame.env), self.frame.instance)
+
+    def versioned(
+        self, value: Expr, run: Callable[[Lanes], Any], names: Names | None = None
+    ) -> Expr:
+        """A variable that is given a value, made of `names`: of those that are here."""
         if value.const is not UNKNOWN:
             return value
         # a product's factors are computed once: they are at hand only where they are kept
         product = value.product if value.product is not None and value.product.holder else None
-        read_back = replace(value, run=run, items=None, masked=False, partly=False, product=product)
+        read_back = replace(
+            value,
+            run=run,
+            items=None,
+            masked=False,
+            partly=False,
+            product=product,
+            given=(value.run, names or self.names()),
+        )
         if value.key is None:
             version = self.registers.new_version()
-            read_back = replace(read_back, key=("variable", version), since=version)
+            read_back = replace(read_back, key=("variable", version), since=version, given=None)
         if value.items is None:
             return read_back
         items = zip(tuple_items(self, read_back), value.items, strict=True)

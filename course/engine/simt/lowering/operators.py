@@ -349,7 +349,7 @@ def boolop(low: Lowering, node: ast.BoolOp) -> Expr:
             always = dict(low.registers.held)
             low.held_first = always
             low.registers.depth += 1
-            result = _counted_behind(part, head)
+            result = _counted_behind(low, part, head)
         else:
             second = low.registers.arms.pop().loads
             line = node.lineno if branches(operand) else 0
@@ -368,9 +368,9 @@ def boolop(low: Lowering, node: ast.BoolOp) -> Expr:
     return result
 
 
-def _counted_behind(value: Expr, head: list[Count]) -> Expr:
+def _counted_behind(low: Lowering, value: Expr, head: list[Count]) -> Expr:
     """A value, behind which loads are counted that move up to there."""
-    work_out, behind = value.run, loads_made(head)
+    work_out, behind = value.run, loads_made(head, low.names())
 
     def run(lanes: Lanes) -> Any:
         found = work_out(lanes)
@@ -439,7 +439,7 @@ def ifexp(low: Lowering, node: ast.IfExp) -> Expr:
     else:
         type_ = unify(yes.type, no.type)
     first, second = converted(yes, type_), converted(no, type_)
-    test = condition.run
+    test, in_front = condition.run, loads_made(head, low.names())
     line = node.lineno if branches(node.body, node.orelse) else 0
     # Two loads and nothing else: the compiler chooses the address and loads once.
     one_load = isinstance(node.body, ast.Subscript) and isinstance(node.orelse, ast.Subscript)
@@ -447,8 +447,7 @@ def ifexp(low: Lowering, node: ast.IfExp) -> Expr:
 
     def run(lanes: Lanes) -> Any:
         chosen = test(lanes)
-        for count in head:
-            count(lanes)
+        in_front(lanes)
         if chosen.size == 1:
             return first.run(lanes) if chosen[0, 0] else second.run(lanes)
         if line:
