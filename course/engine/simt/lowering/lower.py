@@ -125,6 +125,8 @@ class Lowering:
         #: the straight block of code that is being lowered, and the products so far
         self.straight = 0
         self.fact: Fact | None = None
+        #: the question in front of a turn that is lowered now
+        self.turn_test: ast.expr | None = None
         #: how conditions end in the code that is being lowered, by their keys
         self.outcomes: dict[Any, bool] = {}
         self.products: dict[Any, Uses] = {}

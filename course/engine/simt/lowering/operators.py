@@ -332,6 +332,10 @@ def boolop(low: Lowering, node: ast.BoolOp) -> Expr:
     `and` has made them all, one that fails has made those that every way to fail makes.
     """
     both = isinstance(node.op, ast.And)
+    # a turn is made where all of an `and` hold: what it loads is at hand in the next one
+    plain = not any(isinstance(operand, ast.BoolOp) for operand in node.values)
+    deeper = not (both and plain and node is low.turn_test)
+    first: Any = None
     result: Expr | None = None
     stopped: list[dict[Any, Held]] = []
     always, fact = low.registers.held, None
@@ -348,14 +352,18 @@ def boolop(low: Lowering, node: ast.BoolOp) -> Expr:
         if result is None:
             always = dict(low.registers.held)
             low.held_first = always
-            low.registers.depth += 1
+            low.registers.depth += deeper
             result = _counted_behind(low, part, head)
+            if not deeper:
+                first = low.registers.loops[-1].first
         else:
             second = low.registers.arms.pop().loads
             line = node.lineno if branches(operand) else 0
             result = _either(low, both, result, part, line)
+            if not deeper:  # a turn does not begin with what only some of its lanes get to
+                low.registers.loops[-1].first = first
         low.registers.held = dict(going_on)
-    low.registers.depth -= 1
+    low.registers.depth -= deeper
     assert result is not None
     shared = {key: held for key, held in stopped[0].items() if all(key in s for s in stopped)}
     if len(node.values) == 2:  # what the second begins with may move up in front of it
