@@ -44,7 +44,7 @@ def _loads_of_y(body: str) -> tuple[int, int]:
     [
         # both ways load it
         "if x[i] > 99:\n    j = i + 1\n    v = y[j]\nelse:\n    v = y[i + 1] * 2\nout[i] = v",
-        "if x[i] > 9:\n    k = i + 1\n    v = y[k]\nelse:\n    k = i + 1\n    v = -y[k]\nout[i] = v",
+        "k = i\nif x[i] > 9:\n    k = i + 1\n    v = y[k]\nelse:\n    v = -y[i + 1]\nout[i] = v",
         "if x[i] > 99:\n    v = beside(y, i)\nelse:\n    v = beside(y, i) * 2\nout[i] = v",
         "out[i] = beside(y, i) if x[i] > 99 else beside(y, i) * 2",
         "if x[i] > 99:\n    v = y[i + 1]\nelse:\n    v = -beside(y, i)\nout[i] = v",
