@@ -192,6 +192,8 @@ def element(low: Lowering, node: ast.expr, base: Expr, index: list[Expr]) -> Exp
     def asked(lanes: Lanes, asking: bool | np.ndarray) -> None:
         view(lanes).count(lanes, made(lanes, asking))
 
+    if low.places is not None:
+        low.places.append((view, made))
     count = counted(asked, low.names())
     site, held = low.registers.load(key, since, count)
 

@@ -59,6 +59,7 @@ from course.engine.simt.nvvm.merging import Held, Registers
 from course.engine.simt.nvvm.ranges import Fact, opposite
 from course.engine.simt.nvvm.sinking import Sinking
 from course.engine.simt.nvvm.work import work_of
+from course.engine.simt.running.bounds import Access
 from course.engine.simt.running.lanes import Lanes, Statement
 from course.engine.simt.running.memory import ConstantArray
 from course.plain.trees import stored_names
@@ -125,6 +126,8 @@ class Lowering:
         #: the straight block of code that is being lowered, and the products so far
         self.straight = 0
         self.fact: Fact | None = None
+        #: of loads that are one, how each is made
+        self.places: list[tuple[Callable[[Lanes], Any], Callable[..., Access]]] | None = None
         #: the question in front of a turn that is lowered now
         self.turn_test: ast.expr | None = None
         #: how conditions end in the code that is being lowered, by their keys

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from course.engine.faults import rejected_syntax
+from course.engine.simt.lowering.address_choices import one_load
 from course.engine.simt.lowering.branches import common, loads_made
 from course.engine.simt.lowering.complex_numbers import is_complex, operate
 from course.engine.simt.lowering.expr import (
@@ -431,6 +432,8 @@ def ifexp(low: Lowering, node: ast.IfExp) -> Expr:
     condition = low.condition(node.test)
     head: list[Count] = []
     known = low.outcome(condition)
+    if known is None and (loaded := one_load(low, node, condition)) is not None:
+        return loaded
     if known is None:
         yes, no = _both_sides(low, node, condition, head)
     elif known:
@@ -450,7 +453,8 @@ def ifexp(low: Lowering, node: ast.IfExp) -> Expr:
     test, in_front = condition.run, loads_made(head, low.names())
     line = node.lineno if branches(node.body, node.orelse) else 0
     # Two loads and nothing else: the compiler chooses the address and loads once.
-    one_load = isinstance(node.body, ast.Subscript) and isinstance(node.orelse, ast.Subscript)
+    two_loads = isinstance(node.body, ast.Subscript) and isinstance(node.orelse, ast.Subscript)
+    alike = two_loads and yes.type == no.type
     place = (node.orelse.lineno, node.orelse.col_offset)
 
     def run(lanes: Lanes) -> Any:
@@ -464,7 +468,7 @@ def ifexp(low: Lowering, node: ast.IfExp) -> Expr:
         two = _under(lanes, ~chosen, second.run, None) if second.masked else second.run(lanes)
         if one is None or two is None:
             return two if one is None else one
-        if one_load:
+        if alike:
             lanes.launch.meter.one_request(lanes, place, chosen)
         return select(chosen, one, two)
 
