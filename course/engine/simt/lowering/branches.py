@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from course.engine.faults import KernelFault, does_not_compile, not_measured
-from course.engine.simt.lowering.expr import Expr, nothing, variable
+from course.engine.simt.lowering.address_choices import as_assignment
+from course.engine.simt.lowering.expr import Expr, Names, nothing, variable
 from course.engine.simt.lowering.types import ArrayType, Type, TypingError, unify
 from course.engine.simt.nvvm.merging import Arm, Count, Held
 from course.engine.simt.nvvm.ranges import Fact, fact_of
@@ -38,6 +39,9 @@ class Branch:
 
 def if_else(low: Lowering, node: ast.If) -> Statement:
     """``if``: each side on its own copy of what is known, then joined."""
+    if (chosen := as_assignment(low, node)) is not None:
+        statements = low.block([chosen])
+        return lambda lanes: lanes.run(statements)
     condition = low.condition(node.test)
     entry = dict(low.frame.env)
     held, where = low.registers.snapshot(), low.held_where
@@ -71,12 +75,14 @@ def if_else(low: Lowering, node: ast.If) -> Statement:
         low.frame.env, low.registers.held = kept.env, kept.held
     for side in (then, other):
         if any(one.lost is side.arm.tail for one in low.registers.held.values()):
-            side.statements.append(loads_made(side.arm.tail))
+            names = Names(side.env, low.frame.instance)
+            side.statements.append(loads_made(side.arm.tail, names))
     loop = low.loop_nodes[-1] if low.loop_nodes else None
     if leaves_late(node, loop, low.frame.function) and not low.frame.device:
         low.instances += 1
         then.statements[:] = [control.leave_late(low.instances, list(then.statements))]
-    return _joined(low, node, condition, then, other, head)
+    made = loads_made(head, Names(entry, low.frame.instance))
+    return _joined(low, node, condition, then, other, [made])
 
 
 def _foregone(
@@ -115,12 +121,12 @@ def _joined(
     )
 
 
-def loads_made(counts: list[Count]) -> Statement:
-    """Loads that the code behind asks for, where this way alone needs them."""
+def loads_made(counts: list[Count], here: Names) -> Statement:
+    """Accesses that stand elsewhere and are made here, where the variables are these."""
 
     def run(lanes: Lanes) -> None:
         for count in counts:
-            count(lanes)
+            count(lanes, here)
 
     return run
 
@@ -145,11 +151,12 @@ def _made_here(low: Lowering, node: ast.If, holds: bool) -> list[Statement]:
 
 def _made(low: Lowering, key: Hashable, since: int, count: Count) -> Statement:
     site, _ = low.registers.load(key, since, count)
+    here = low.names()
 
     def run(lanes: Lanes) -> None:
         asking = site.counts(lanes)
         if asking is not False:
-            count(lanes, asking)
+            count(lanes, here, asking)
 
     return run
 

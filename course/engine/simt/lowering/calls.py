@@ -138,10 +138,13 @@ def call_function(low: Lowering, node: ast.Call, function: Function) -> Expr:
     outer, outer_loops, outer_reachable = low.frame, low.loops, low.reachable
     outcomes, depth = low.outcomes, low.registers.depth
     assigned = set(function.parameters) | stored_names(function.body)
+    names = low.names()
     low.frame = Frame(function, assigned, {}, True, low.instances, low.flow_of(function))
     low.loops, low.reachable = [], True
     for name, argument in arguments.items():
-        low.frame.env[name] = replace(low.versioned(argument, variable(name)), const=argument.const)
+        low.frame.env[name] = replace(
+            low.versioned(argument, variable(name), names), const=argument.const
+        )
     low.calls.append(function)
     with _lines_of(function, outer.function):
         statements = low.block(function.body)
@@ -158,7 +161,7 @@ def call_function(low: Lowering, node: ast.Call, function: Function) -> Expr:
     body = _called(statements, function, outer.function)
     values = [value for value, _ in frame.returns]
     holders = [value.product.holder for value in values if value is not None and value.product]
-    value = Expr(result, control.device_call(runs, body, holders), masked=True)
+    value = Expr(result, control.device_call(frame.instance, runs, body, holders), masked=True)
     value = contraction.returned(low, node, value, values)
     if signature is not None and signature.result is not None and is_scalar(result):
         value = converted(value, signature.result)

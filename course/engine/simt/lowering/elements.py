@@ -12,6 +12,7 @@ import numpy as np
 
 from course.engine.faults import does_not_compile
 from course.engine.simt.lowering.complex_numbers import as_complex, is_complex, of_parts
+from course.engine.simt.lowering.elsewhere import counted
 from course.engine.simt.lowering.expr import (
     UNKNOWN,
     Expr,
@@ -188,9 +189,12 @@ def element(low: Lowering, node: ast.expr, base: Expr, index: list[Expr]) -> Exp
         low.registers.step(ast.unparse(node))
         return Expr(array.dtype, lambda lanes: view(lanes).load(lanes, made(lanes)), masked=True)
 
-    def count(lanes: Lanes, asking: bool | np.ndarray = True) -> None:
+    def asked(lanes: Lanes, asking: bool | np.ndarray) -> None:
         view(lanes).count(lanes, made(lanes, asking))
 
+    if low.places is not None:
+        low.places.append((view, made))
+    count = counted(asked, low.names())
     site, held = low.registers.load(key, since, count)
 
     def run(lanes: Lanes) -> np.ndarray:
@@ -311,9 +315,10 @@ def _store_number(
         return keep
     key, since = element_key(low, base, index)
 
-    def count(lanes: Lanes) -> None:
-        view(lanes).count(lanes, made(lanes))
+    def asked(lanes: Lanes, asking: bool | np.ndarray) -> None:
+        view(lanes).count(lanes, made(lanes, asking))
 
+    count = counted(asked, low.names())
     zero = value.const is not UNKNOWN and value.const == 0
     rounded = value.type == FLOAT != array.dtype
     site = low.registers.store(key, since, count, zero, rounded)

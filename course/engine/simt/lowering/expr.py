@@ -77,6 +77,16 @@ class Expr:
     conflict: KernelFault | None = None
     #: its factors, where it is a product (`course.engine.simt.nvvm.contraction`)
     product: Any = None
+    #: what a variable was given, and the variables that this is made of, where it has a key
+    given: tuple[Run, Names] | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Names:
+    """The variables at one place of a function, as it is lowered: `frame` is the call's number."""
+
+    env: dict[str, Expr]
+    frame: int
 
 
 _SUMS = (operator.add, operator.sub, operator.mul)

@@ -12,7 +12,15 @@ import numpy as np
 
 from course.engine.faults import KernelFault, Outcome, not_measured, rejected_syntax
 from course.engine.simt.lowering.branches import common, join, loads_made, told
-from course.engine.simt.lowering.expr import UNKNOWN, Expr, converted, nothing, number, variable
+from course.engine.simt.lowering.expr import (
+    UNKNOWN,
+    Expr,
+    Names,
+    converted,
+    nothing,
+    number,
+    variable,
+)
 from course.engine.simt.lowering.frames import LoopTargets
 from course.engine.simt.lowering.iteration import by_name, counted, unpacked, with_else
 from course.engine.simt.lowering.types import (
@@ -32,7 +40,14 @@ from course.engine.simt.nvvm.merging import (
     old_enough,
     one_for_all,
 )
-from course.engine.simt.nvvm.unrolling import Counting, counting, full_turns, unroll_mode
+from course.engine.simt.nvvm.unrolling import (
+    Counting,
+    counting,
+    full_turns,
+    has_own_exit,
+    is_asked_first,
+    unroll_mode,
+)
 from course.engine.simt.running import control, turns
 from course.engine.simt.running.control import Casts
 from course.engine.simt.running.lanes import Lanes, Statement
@@ -139,6 +154,7 @@ def _over_range(low: Lowering, node: ast.For, name: str, bounds: list[Expr]) -> 
         lambda _, code: turns.for_loop(code, name, type_, runs),
         keeps_registers=short,
         even=all(one_for_all(bound.key) for bound in bounds),
+        loads_ahead=not is_asked_first(node) or (bool(known_turns) and has_own_exit(node)),
     )
     if not short or length <= turns.UNROLLED_TURNS:
         return loop
@@ -253,7 +269,9 @@ def while_loop(low: Lowering, node: ast.While) -> Statement:
 
     def head(low: Lowering) -> Callable[[Lanes], Any] | None:
         before = dict(low.registers.held)
+        low.turn_test = node.test
         test = told(node.lineno, low.condition(node.test).run)
+        low.turn_test = None
         # The test stands at the end of a turn in the compiled loop: what it loads in
         # one turn is not at hand in the next, but for what no turn changes.
         first = low.held_first if isinstance(node.test, ast.BoolOp) else low.registers.held
@@ -336,13 +354,15 @@ def _loop(
     make: Callable[[Any, turns.LoopCode], Statement],
     keeps_registers: bool = False,
     even: bool = False,
+    loads_ahead: bool = True,
 ) -> Statement:
     """Lowers a loop until the types and the held values at its head are stable.
 
     `head` lowers what each turn starts with; `sure` says that there is a first turn, and `even`
     that all threads make equally many; `unroll` how the compiler unrolls the loop;
     `keeps_registers` that a turn finds in registers what the one before has loaded from shared
-    memory. `make` gets the last turn's test.
+    memory, and `loads_ahead` that what no turn changes is loaded in front of the first. `make`
+    gets the last turn's test.
     """
     registers = low.registers
     registers.pending.clear()
@@ -359,7 +379,11 @@ def _loop(
     for _ in range(MAX_LOOP_PASSES):
         turn = _turn(low, entry, head, node, names)
         types_now = _head_types(low, node, names, entry, turn)
-        fresh = {k: h for k, h in turn.held.items() if turn.clobbers or k not in entry.held}
+        fresh = {
+            key: held
+            for key, held in turn.held.items()
+            if (turn.clobbers if key in entry.held else loads_ahead)
+        }
         stable = (
             types_now == entry.types
             and turn.clobbers == entry.clobbers
@@ -368,7 +392,8 @@ def _loop(
         entry.types, entry.clobbers, entry.known = types_now, turn.clobbers, fresh
         if stable:
             break
-    registers.keep_in_register(turn.scope, turn.version)
+    if loads_ahead:
+        registers.keep_in_register(turn.scope, turn.version)
     low.registers.depth -= not sure
     around = registers.loops[-1] if registers.loops else None
     whole = even and not turn.targets.breaks and around and around.depth == registers.depth
@@ -376,7 +401,8 @@ def _loop(
     casts = _after_loop(low, node, names, entry, turn, sure)
     body = turn.statements if keeps_registers else [forget_shared, *turn.statements]
     code = turns.LoopCode(node.lineno, entry.number, body, sorted(names), casts, unroll)
-    loop, in_front = make(turn.test, code), loads_made(turn.scope.head)
+    in_front_of_it = Names(entry.env, low.frame.instance)
+    loop, in_front = make(turn.test, code), loads_made(turn.scope.head, in_front_of_it)
 
     def execute(lanes: Lanes) -> None:
         in_front(lanes)

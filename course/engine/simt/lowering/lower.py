@@ -23,6 +23,7 @@ from course.engine.simt.lowering.exceptions import assertion, raise_statement
 from course.engine.simt.lowering.expr import (
     UNKNOWN,
     Expr,
+    Names,
     as_written,
     converted,
     no_number,
@@ -58,6 +59,7 @@ from course.engine.simt.nvvm.merging import Held, Registers
 from course.engine.simt.nvvm.ranges import Fact, opposite
 from course.engine.simt.nvvm.sinking import Sinking
 from course.engine.simt.nvvm.work import work_of
+from course.engine.simt.running.bounds import Access
 from course.engine.simt.running.lanes import Lanes, Statement
 from course.engine.simt.running.memory import ConstantArray
 from course.plain.trees import stored_names
@@ -124,6 +126,10 @@ class Lowering:
         #: the straight block of code that is being lowered, and the products so far
         self.straight = 0
         self.fact: Fact | None = None
+        #: of loads that are one, how each is made
+        self.places: list[tuple[Callable[[Lanes], Any], Callable[..., Access]]] | None = None
+        #: the question in front of a turn that is lowered now
+        self.turn_test: ast.expr | None = None
         #: how conditions end in the code that is being lowered, by their keys
         self.outcomes: dict[Any, bool] = {}
         self.products: dict[Any, Uses] = {}
@@ -260,15 +266,30 @@ class Lowering:
         """`name` is from here on a variable that holds `value`."""
         self.frame.env[name] = self.versioned(value, variable(name))
 
-    def versioned(self, value: Expr, run: Callable[[Lanes], Any]) -> Expr:
+    def names(self) -> Names:
+        """The variables as they are here."""
+        return Names(dict(self.frame.env), self.frame.instance)
+
+    def versioned(
+        self, value: Expr, run: Callable[[Lanes], Any], names: Names | None = None
+    ) -> Expr:
+        """A variable that is given a value, made of `names`: of those that are here."""
         if value.const is not UNKNOWN:
             return value
         # a product's factors are computed once: they are at hand only where they are kept
         product = value.product if value.product is not None and value.product.holder else None
-        read_back = replace(value, run=run, items=None, masked=False, partly=False, product=product)
+        read_back = replace(
+            value,
+            run=run,
+            items=None,
+            masked=False,
+            partly=False,
+            product=product,
+            given=(value.run, names or self.names()),
+        )
         if value.key is None:
             version = self.registers.new_version()
-            read_back = replace(read_back, key=("variable", version), since=version)
+            read_back = replace(read_back, key=("variable", version), since=version, given=None)
         if value.items is None:
             return read_back
         items = zip(tuple_items(self, read_back), value.items, strict=True)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from course.engine.faults import rejected_syntax
+from course.engine.simt.lowering.address_choices import one_load
 from course.engine.simt.lowering.branches import common, loads_made
 from course.engine.simt.lowering.complex_numbers import is_complex, operate
 from course.engine.simt.lowering.expr import (
@@ -332,6 +333,10 @@ def boolop(low: Lowering, node: ast.BoolOp) -> Expr:
     `and` has made them all, one that fails has made those that every way to fail makes.
     """
     both = isinstance(node.op, ast.And)
+    # a turn is made where all of an `and` hold: what it loads is at hand in the next one
+    plain = not any(isinstance(operand, ast.BoolOp) for operand in node.values)
+    deeper = not (both and plain and node is low.turn_test)
+    first: Any = None
     result: Expr | None = None
     stopped: list[dict[Any, Held]] = []
     always, fact = low.registers.held, None
@@ -348,14 +353,18 @@ def boolop(low: Lowering, node: ast.BoolOp) -> Expr:
         if result is None:
             always = dict(low.registers.held)
             low.held_first = always
-            low.registers.depth += 1
-            result = _counted_behind(part, head)
+            low.registers.depth += deeper
+            result = _counted_behind(low, part, head)
+            if not deeper:
+                first = low.registers.loops[-1].first
         else:
             second = low.registers.arms.pop().loads
             line = node.lineno if branches(operand) else 0
             result = _either(low, both, result, part, line)
+            if not deeper:  # a turn does not begin with what only some of its lanes get to
+                low.registers.loops[-1].first = first
         low.registers.held = dict(going_on)
-    low.registers.depth -= 1
+    low.registers.depth -= deeper
     assert result is not None
     shared = {key: held for key, held in stopped[0].items() if all(key in s for s in stopped)}
     if len(node.values) == 2:  # what the second begins with may move up in front of it
@@ -368,9 +377,9 @@ def boolop(low: Lowering, node: ast.BoolOp) -> Expr:
     return result
 
 
-def _counted_behind(value: Expr, head: list[Count]) -> Expr:
+def _counted_behind(low: Lowering, value: Expr, head: list[Count]) -> Expr:
     """A value, behind which loads are counted that move up to there."""
-    work_out, behind = value.run, loads_made(head)
+    work_out, behind = value.run, loads_made(head, low.names())
 
     def run(lanes: Lanes) -> Any:
         found = work_out(lanes)
@@ -423,6 +432,8 @@ def ifexp(low: Lowering, node: ast.IfExp) -> Expr:
     condition = low.condition(node.test)
     head: list[Count] = []
     known = low.outcome(condition)
+    if known is None and (loaded := one_load(low, node, condition)) is not None:
+        return loaded
     if known is None:
         yes, no = _both_sides(low, node, condition, head)
     elif known:
@@ -439,16 +450,16 @@ def ifexp(low: Lowering, node: ast.IfExp) -> Expr:
     else:
         type_ = unify(yes.type, no.type)
     first, second = converted(yes, type_), converted(no, type_)
-    test = condition.run
+    test, in_front = condition.run, loads_made(head, low.names())
     line = node.lineno if branches(node.body, node.orelse) else 0
     # Two loads and nothing else: the compiler chooses the address and loads once.
-    one_load = isinstance(node.body, ast.Subscript) and isinstance(node.orelse, ast.Subscript)
+    two_loads = isinstance(node.body, ast.Subscript) and isinstance(node.orelse, ast.Subscript)
+    alike = two_loads and yes.type == no.type
     place = (node.orelse.lineno, node.orelse.col_offset)
 
     def run(lanes: Lanes) -> Any:
         chosen = test(lanes)
-        for count in head:
-            count(lanes)
+        in_front(lanes)
         if chosen.size == 1:
             return first.run(lanes) if chosen[0, 0] else second.run(lanes)
         if line:
@@ -457,7 +468,7 @@ def ifexp(low: Lowering, node: ast.IfExp) -> Expr:
         two = _under(lanes, ~chosen, second.run, None) if second.masked else second.run(lanes)
         if one is None or two is None:
             return two if one is None else one
-        if one_load:
+        if alike:
             lanes.launch.meter.one_request(lanes, place, chosen)
         return select(chosen, one, two)
 

@@ -7,7 +7,8 @@ memory behind it. The rule here follows what it was seen to do (`course/tests/en
   everything; a store lets go of all but what lies apart from it, and holds its own address;
 - elements lie apart that differ in a constant last index, where their row lies without gaps, or
   in their record's field;
-- a load that a loop repeats unchanged is made once, if every turn reaches it; once for two loops,
+- a load that a loop repeats unchanged is made once, if every turn reaches it and a turn does not
+  begin with the question whether there is one (`unrolling.is_asked_first`); once for two loops,
   if the inner one has equally many turns for all threads and nothing is stored in the outer one;
 - a load that both ways through a branch begin with, behind equal arithmetic at most, or one way
   and the code behind make, is made once, in front of the branch, if nothing in the branch loops;

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from course.engine.simt.lowering.signatures import Function
 from course.engine.simt.nvvm.liveness import Liveness, loaded_names, lone_target, used_names
-from course.engine.simt.nvvm.work import acts, branches, is_dear
+from course.engine.simt.nvvm.work import acts, branches, is_choice, is_dear
 from course.plain.evaluator import is_name
 from course.plain.trees import nodes, stored_names
 
@@ -94,7 +94,7 @@ class Sinking:
         """The values that are used in this way through a branch alone, in order."""
         into, other = (self._live.at_way[id(branch), one] for one in (holds, not holds))
         taken: list[_Value] = []
-        if _edges(branch.test)[not holds] > 1:
+        if edges_of(branch.test)[not holds] > 1:
             return taken
         needed = loaded_names(branch.test) | other
         elsewhere = self._elements - _elements(way)
@@ -154,20 +154,22 @@ def _elements(trees: Sequence[ast.AST]) -> Counter[str]:
 
 def _is_branch(node: ast.If) -> bool:
     """Whether the compiler makes a branch of an `if`, and no choice between values."""
+    if is_choice(node):
+        return False
     ways = [*node.body, *node.orelse]
     return bool(nodes(ways, ast.For, ast.While, *_LEAVES)) or branches(node.body, node.orelse)
 
 
-def _edges(test: ast.expr) -> tuple[int, int]:
+def edges_of(test: ast.expr) -> tuple[int, int]:
     """By how many ways a condition comes to its true and to its false side."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        true, false = _edges(test.operand)
+        true, false = edges_of(test.operand)
         return false, true
     if not isinstance(test, ast.BoolOp):
         return 1, 1
     rest = nodes(test.values[1:], ast.AST)
     if not any(map(is_dear, rest)):  # all are worked out
         return 1, 1
-    sides = [_edges(value) for value in test.values]
+    sides = [edges_of(value) for value in test.values]
     met, failed = [side[0] for side in sides], [side[1] for side in sides]
     return (met[-1], sum(failed)) if isinstance(test.op, ast.And) else (sum(met), failed[-1])

@@ -15,6 +15,7 @@ from typing import Any
 
 from course.engine.simt.lowering.signatures import Function
 from course.engine.simt.lowering.types import ArrayType, is_integer
+from course.engine.simt.nvvm.sinking import edges_of
 from course.engine.simt.nvvm.size import callee_of, known_turns, unrolled_by, written_out
 from course.engine.simt.nvvm.work import acts
 from course.engine.simt.running.turns import Unroll
@@ -95,23 +96,71 @@ def unroll_mode(
     return Unroll(unrolled_by(node, function), not counts_from_constant)
 
 
+def is_asked_first(node: ast.For) -> bool:
+    """Whether each turn begins with the question whether there is one, as the source has it.
+
+    LLVM puts it at a turn's end, and once in front of the loop (LoopRotate), and loads there what
+    no turn changes. It leaves a loop as it is whose turn ends in a branch that leaves: the block
+    that goes back has two ways already; nor is such a loop written out or unrolled. CPython has
+    done it to a `while`.
+    """
+    return _last_way_out(node) is not None
+
+
+def _last_way_out(node: ast.For) -> list[ast.stmt] | None:
+    """The way through a branch at a turn's end that leaves the loop; the other one goes back."""
+    last = node.body[-1]
+    if not isinstance(last, ast.If) or nodes(node.body, ast.Continue):
+        return None
+    ways, back = (last.body, last.orelse), edges_of(last.test)[::-1]
+    for way, other, edges in zip(ways, ways[::-1], back, strict=True):
+        if way and isinstance(way[-1], ast.Break | ast.Return) and edges == 1:
+            if all(isinstance(statement, ast.Pass) for statement in other):
+                return way
+    return None
+
+
+def has_own_exit(node: ast.For) -> bool:
+    """Whether the branch with which a turn leaves the loop goes elsewhere than the last turn.
+
+    Then LLVM knows of a first turn that is known to be made (it asks that of the one block behind
+    the question, `CanProveNotTakenFirstIteration`), and loads ahead all the same.
+    """
+    way = _last_way_out(node)
+    return way is not None and (isinstance(way[-1], ast.Return) or bool(nodes(way, ast.Subscript)))
+
+
 def leaves_late(node: ast.If, loop: ast.For | ast.While | None, function: Function) -> bool:
     """Whether lanes that take a branch out of a loop run it together, behind the loop.
 
     A branch that ends in `break` or `return` is no part of the loop for the compiler: lanes
     that take it in different turns meet there. A loop with atomics or barriers is left alone;
-    one of a known number of turns is written out, so that each turn has a branch of its own.
+    one of a known number of turns is written out, so that each turn has a branch of its own. A
+    `return` that the compiler has no place behind the loop for, as other code stands there, is made
+    in each turn of a loop that it does not turn round (`is_asked_first`).
     """
     if loop is None or not isinstance(node.body[-1], ast.Break | ast.Return):
         return False
     if nodes(node.body, ast.Continue):  # which does not leave it
         return False
-    if isinstance(loop, ast.For) and known_turns(loop, function) is not None:
-        return False
+    if isinstance(loop, ast.For):
+        asked_first = is_asked_first(loop)
+        if not asked_first and known_turns(loop, function) is not None:
+            return False
+        if asked_first and isinstance(node.body[-1], ast.Return) and not _ends(function.body, loop):
+            return False
     if not nodes(node.body, ast.Subscript):
         return False
     calls = nodes(loop.body, ast.Call)
     return not any(acts(call) for call in calls if ast.unparse(call.func) != "range")
+
+
+def _ends(block: list[ast.stmt], loop: ast.For) -> bool:
+    """Whether nothing stands behind a loop."""
+    last = block[-1] if block else None
+    if isinstance(last, ast.If):
+        return _ends(last.body, loop) or _ends(last.orelse, loop)
+    return last is loop
 
 
 def full_turns(node: ast.For, turns: int, function: Function, env: Mapping[str, Any]) -> bool:

@@ -81,6 +81,20 @@ def branches(*arms: ast.expr | list[ast.stmt]) -> bool:
     return max(counts) > MOST_OF_AN_ARM or sum(counts) > MOST_OF_BOTH
 
 
+def is_choice(node: ast.If) -> bool:
+    """Whether an `if` gives one name an element in both ways, and does nothing else."""
+    names = []
+    for way in (node.body, node.orelse):
+        only = way[0] if len(way) == 1 else None
+        if not (isinstance(only, ast.Assign) and isinstance(only.value, ast.Subscript)):
+            return False
+        target = only.targets[0]
+        if len(only.targets) > 1 or not isinstance(target, ast.Name):
+            return False
+        names.append(target.id)
+    return names[0] == names[1]
+
+
 def acts(call: ast.Call) -> bool:
     """Whether a call may do more than compute a number."""
     text = ast.unparse(call.func)

@@ -228,18 +228,21 @@ def return_value(line: int, run: Run | None, casts: Casts) -> Statement:
 
 
 def device_call(
-    arguments: dict[str, Run], body: list[Statement], handed: Sequence[str] = ()
+    frame: int, arguments: dict[str, Run], body: list[Statement], handed: Sequence[str] = ()
 ) -> Run:
     """A call of a device function: its variables are its own, but for what it hands back."""
 
     def execute(lanes: Lanes) -> Any:
         values = {name: run(lanes) for name, run in arguments.items()}
         outer = (lanes.vars, lanes.mask, lanes.loops, lanes.left, lanes.returns)
+        lanes.callers.append((lanes.frame, lanes.vars))
+        lanes.frame = frame
         lanes.vars, lanes.loops, lanes.left, lanes.returns = values, [], None, []
         lanes.run(body)
         returns = lanes.returns
         back = {name: lanes.vars[name] for name in handed if name in lanes.vars}
         lanes.vars, lanes.mask, lanes.loops, lanes.left, lanes.returns = outer
+        lanes.frame, _ = lanes.callers.pop()
         lanes.vars.update(back)
         lanes.dead = False
         result: Any = None

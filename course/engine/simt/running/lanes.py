@@ -123,6 +123,9 @@ class Lanes:
         #: no lane is active: the rest of this block of statements is skipped
         self.dead = False
         self.vars: dict[str, Any] = {}
+        #: the call that runs now, and around it the number and the variables of each other
+        self.frame = 0
+        self.callers: list[tuple[int, dict[str, Any]]] = []
         self.loops: list[Any] = []
         #: lanes that returned from the kernel, and from the function that runs now
         self.returned: Mask = None
