@@ -25,6 +25,7 @@ from . import (
     values_flow,
     values_math,
     warps,
+    ways_out,
 )
 from .cases import Case
 
@@ -48,6 +49,7 @@ BOOKS = (
         records,
         students,
         unrolled,
+        ways_out,
     ),
     merge,
 )
