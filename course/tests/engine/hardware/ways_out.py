@@ -1,4 +1,4 @@
-"""Loops whose turns end in a branch that leaves, and loads with an index named elsewhere."""
+"""Loops that a turn's last branch leaves, indices named elsewhere, choices between elements."""
 
 import numpy as np
 
@@ -172,6 +172,50 @@ named_behind:
         s = y[j]
     k = i + 1
     out[i] = s + y[k]
+
+choice_if:
+    if i % 2 == 0:
+        v = x[i]
+    else:
+        v = y[i]
+    out[i] = v
+
+choice_if_held:
+    if y[i] < 50:
+        v = x[i]
+    else:
+        v = y[i]
+    out[i] = v + x[i]
+
+choice_if_neighbour:
+    if i == 0:
+        v = x[n - 1]
+    else:
+        v = x[i - 1]
+    out[i] = v
+
+choice_if_and:
+    if x[i] > 9 and y[i] > 9:
+        v = x[i + 1]
+    else:
+        v = y[i + 1]
+    out[i] = v
+
+choice_of_products:
+    if i % 2 == 0:
+        v = 2 * x[i]
+    else:
+        v = 3 * y[i]
+    out[i] = v
+
+choice_each_turn:
+    for k in range(n):
+        if k < i:
+            v = x[k]
+        else:
+            v = y[k]
+        s += v
+    out[i] = s
 """
 
 
