@@ -29,6 +29,7 @@ from course.engine.triton.compiling.compiler import compiled
 from course.engine.triton.compiling.gate import lower
 from course.engine.triton.compiling.lowering import Form
 from course.engine.triton.compiling.specialisation import source_of
+from course.engine.triton.compiling.unused import unused
 from course.engine.triton.entry import begun
 from course.engine.triton.ir import Block, Module, Place
 from course.engine.triton.launch import _Launch, launch
@@ -71,7 +72,8 @@ def agree(drawn: Drawn, together: int | None) -> None:
     assume(not (isinstance(found, KernelFault) and found.outcome is Outcome.DOES_NOT_COMPILE))
     first, last = forms(kernel, drawn)
     assume(same_products(first, last))
-    written, made = (places(module, kernel.fn.__code__.co_filename) for module in (first, last))
+    file = kernel.fn.__code__.co_filename
+    written, made = places(first, file), places(last, file, unused(last))
     changed = {place for place in written if written[place] != made.get(place)}
     if isinstance(oracle, KernelFault):
         lines = {line for direction, line in changed if direction == "load"}
@@ -147,8 +149,12 @@ def taken_in(module: Module) -> dict[Place, set[int | None]]:
     return found
 
 
-def places(module: Module, file: str) -> Places:
-    """The accesses of a kernel, functions that it calls counted at each call."""
+def places(module: Module, file: str, left_out: frozenset[int] = frozenset()) -> Places:
+    """The accesses of a kernel, functions that it calls counted at each call.
+
+    Args:
+        left_out: the numbers of loads that LLVM does not make.
+    """
     found: Places = {}
 
     def inside(block: Block, depth: int) -> None:
@@ -157,7 +163,8 @@ def places(module: Module, file: str) -> Places:
                 called = module.functions[operation.string("callee").lstrip("@")]
                 for block in called.regions[0]:
                     inside(block, depth)
-            if direction := _DIRECTIONS.get(operation.name):
+            direction = _DIRECTIONS.get(operation.name)
+            if direction is not None and operation.number not in left_out:
                 line = next(n for name, n, _ in operation.place.files if name == file)
                 elements = math.prod(operation.operand_types[0].shape)
                 found.setdefault((direction, line), Counter())[depth, elements] += 1
