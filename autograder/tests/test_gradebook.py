@@ -348,54 +348,51 @@ def test_a_mark_that_is_missing_is_looked_for_where_it_is_given(
     assert "`grade` again" not in said
 
 
+def regraded(desk: Desk, by: str) -> dict[str, str]:
+    """The lesson's points by student, after all is judged again."""
+    if by == "grade":
+        assert desk.grade("--regrade") == grade.DONE
+    else:
+        desk.step(nbgrader_glue.JudgedAutograde, force=True)
+    return {student: row[LESSON] for student, row in desk.exported().items()}
+
+
 @pytest.mark.parametrize("by", ["grade", "nbgrader autograde"])
 def test_after_a_regrade_a_mark_holds_where_the_answer_is_the_same(desk: Desk, by: str) -> None:
-    def regrade() -> dict[str, str]:
-        if by == "grade":
-            assert desk.grade("--regrade") == grade.DONE
-        else:
-            desk.step(nbgrader_glue.JudgedAutograde, force=True)
-        return {student: row[LESSON] for student, row in desk.exported().items()}
-
     for student in ("deneb", "vega"):
         desk.hand_in(student, "Because.", when="")
-    assert regrade() == {"deneb": "", "vega": ""}
+    assert regraded(desk, by) == {"deneb": "", "vega": ""}
     for student in ("deneb", "vega"):
         desk.mark(student, 1.5)
     marked = desk.exported()["deneb"][LESSON]
-    assert regrade() == {"deneb": marked, "vega": marked}
+    assert regraded(desk, by) == {"deneb": marked, "vega": marked}
     desk.hand_in("vega", "Because of the guard.", when="")
-    assert regrade() == {"deneb": marked, "vega": ""}
+    assert regraded(desk, by) == {"deneb": marked, "vega": ""}
     desk.hand_in("vega", "Because of the guard.", when="")
-    assert regrade() == {"deneb": marked, "vega": ""}, "nobody has looked at it since"
+    assert regraded(desk, by) == {"deneb": marked, "vega": ""}, "nobody has looked at it since"
     shutil.rmtree(desk.root / "autograded" / "deneb")
-    assert regrade() == {"deneb": "", "vega": ""}, "what the mark was on, nobody knows any more"
+    assert regraded(desk, by) == {"deneb": "", "vega": ""}, (
+        "what the mark was on, nobody knows any more"
+    )
 
 
 @pytest.mark.parametrize("by", ["grade", "nbgrader autograde"])
 def test_points_of_ones_own_hold_after_a_regrade_where_the_cell_is_the_same(
     desk: Desk, by: str
 ) -> None:
-    def regrade() -> dict[str, str]:
-        if by == "grade":
-            assert desk.grade("--regrade") == grade.DONE
-        else:
-            desk.step(nbgrader_glue.JudgedAutograde, force=True)
-        return {student: row[LESSON] for student, row in desk.exported().items()}
-
     for student in ("deneb", "vega"):
         desk.hand_in(student, "", when="")
-    without = regrade()["deneb"]
+    without = regraded(desk, by)["deneb"]
     for student in ("deneb", "vega"):
         desk.mark(student, 1.5, f"{EXERCISES[1]}_check")
     marked = desk.exported()["deneb"][LESSON]
     assert float(marked) == float(without) + 1.5
     desk.hand_in("vega", "", when="", second="RACE")
-    assert regrade() == {"deneb": marked, "vega": ""}
-    assert regrade() == {"deneb": marked, "vega": ""}, "nobody has looked at it since"
+    assert regraded(desk, by) == {"deneb": marked, "vega": ""}
+    assert regraded(desk, by) == {"deneb": marked, "vega": ""}, "nobody has looked at it since"
     desk.hand_in("deneb", "Because.", when="")  # another notebook, the same cell
     desk.mark("vega", 1.5, f"{EXERCISES[1]}_check")
-    regrade()
+    regraded(desk, by)
     desk.mark("deneb", 0.0)
     assert desk.exported()["deneb"][LESSON] == desk.exported()["vega"][LESSON] == marked
 

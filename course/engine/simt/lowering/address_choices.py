@@ -62,7 +62,8 @@ def one_load(low: Lowering, node: ast.IfExp, condition: Expr) -> Expr | None:
 
     def ask(lanes: Lanes, chosen: np.ndarray, asking: bool | np.ndarray) -> None:
         outer = lanes.mask
-        asked = outer if isinstance(asking, bool) else lanes.both(outer, asking)
+        # lanes that make their first turn later ask now, too
+        asked = outer if isinstance(asking, bool) else asking
         arrays, accesses = [view(lanes) for view, _ in places], []
         for array, (_, made), where in zip(arrays, places, (chosen, ~chosen), strict=True):
             lanes.mask = lanes.both(asked, np.broadcast_to(where, (lanes.threads, lanes.blocks)))

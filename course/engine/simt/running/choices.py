@@ -40,8 +40,8 @@ class Choice:
         for array, side in ((self.first, self.mask), (self.second, ~self.mask)):
             where, asking = lanes.both(access.mask, side), access.asking
             if where.any():
-                if isinstance(asking, np.ndarray):
-                    asking = asking & where
+                if isinstance(asking, np.ndarray):  # of lanes, too, that are not active yet
+                    asking = asking & side
                 parts.append((array, access._replace(mask=where, asking=asking)))
         return parts
 

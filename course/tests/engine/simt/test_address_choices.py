@@ -41,6 +41,12 @@ KERNELS = (
     ("j = q[i]\n" + IF.format("i % 2 == 0", "x[i]", "y[j]", "v"), (4, 26)),
     # in a loop
     ("v = 0.0\nfor k in range(n):\n    v += x[k] if k < i else y[k]\nout[i] = v", (100, 148)),
+    # of lanes, too, that have no turn yet where it is loaded
+    (
+        "v = 0.0\nfor k in range(n % 7 + i % 5):\n"
+        "    v += k * (x[i] if i % 3 == 0 else x[i + 1])\nout[i] = v",
+        (2, 8),
+    ),
 )
 
 
@@ -59,3 +65,14 @@ def test_a_choice_between_two_elements_is_one_load(body, counts):
     with course.measure() as traffic:
         _kernel(body)[1, 64](*_arguments())
     assert (traffic.loads.requests, traffic.loads.sectors) == counts
+
+
+def test_a_name_for_either_array_asks_for_lanes_that_have_no_turn_yet():
+    body = """s = x if i % 2 == 0 else y
+v = 0.0
+for k in range((i * 7) % 13):
+    v += k * s[i]
+out[i] = v"""
+    with course.measure() as traffic:
+        _kernel(body)[1, 64](*_arguments())
+    assert traffic.loads.sectors == 14
