@@ -26,6 +26,10 @@ ROOT = Path(__file__).resolve().parent.parent
 NEEDED_GB_CPU = 4.0
 NEEDED_GB_CUDA = 12.0
 
+#: Numba's CUDA target for a machine's own GPU. The one inside Numba is not kept up: it finds no
+#: compiler among what pip installs, and does not compile `min` and `max`.
+FOR_A_GPU = "numba-cuda[cu13]==0.30.4"
+
 AGAIN = "Then run the same command again: it goes on from here."
 
 # By name: what pip writes when it meets it, and the sentence. The first that fits is told, since
@@ -92,8 +96,14 @@ class SetUp:
         self.stamp = self.venv / "set-up.done"
         self.requirements = root / "requirements.txt"
 
+    def packages(self) -> list[str]:
+        """What pip is asked for."""
+        for_a_gpu = [FOR_A_GPU] if has_nvidia_gpu() else []
+        return ["-r", str(self.requirements), *for_a_gpu]
+
     def expected_stamp(self) -> str:
-        digest = hashlib.sha256(self.requirements.read_bytes()).hexdigest()
+        wanted = [self.requirements.read_text(), *self.packages()[2:]]
+        digest = hashlib.sha256("".join(wanted).encode()).hexdigest()
         return f"{digest}\n{self.root}\n"
 
     def ready(self) -> bool:
@@ -214,7 +224,7 @@ class SetUp:
         torch = pinned("torch", self.requirements.read_text())
         if torch and sys.platform == "linux" and not has_nvidia_gpu():
             self._install_torch_for_cpu(torch)
-        self._pip("install", "-r", str(self.requirements))
+        self._pip("install", *self.packages())
 
     def _install_torch_for_cpu(self, version: str) -> None:
         """PyTorch's CPU build: a fifth of the download that PyPI's build brings on Linux.

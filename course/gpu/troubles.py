@@ -33,6 +33,8 @@ _SAID: tuple[tuple[str, Trouble], ...] = (
         Trouble("gpu_no_driver", True),
     ),
     (r"NvvmSupportError|libnvvm", Trouble("gpu_no_nvvm", True)),
+    # of `max(x, y)`: only numba-cuda's dispatcher takes the `*args` of which Numba makes it
+    (r"Signature mismatch: \d+ argument types given", Trouble("gpu_numbas_own_target")),
     (r"no kernel image|NO_BINARY_FOR_GPU", Trouble("gpu_old", True)),
     (r"busy or unavailable|DEVICES?_?UNAVAILABLE", Trouble("gpu_busy")),
     (r"ECC error|ECC_UNCORRECTABLE", Trouble("gpu_ecc", True)),

@@ -97,6 +97,12 @@ GPU: dict[str, tuple[str, str]] = {
         '`pip install "numba-cuda[cu13]<0.31"` brings one (`cu12` for a driver before 580). '
         f"{_LEAVE}",
     ),
+    "gpu_numbas_own_target": (
+        "This machine's GPU did not run it: the CUDA target inside Numba does not compile `min` "
+        "and `max`.",
+        '`pip install "numba-cuda[cu13]<0.31"` puts one in its place that does (`cu12` for a '
+        f"driver before 580). {_HOLDS}",
+    ),
     "gpu_old": (
         "This machine's {gpu} is too old for what is installed here|: its compute capability is "
         "{capability}|.",

@@ -17,6 +17,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from tools.venv import FOR_A_GPU
+
 ROOT = Path(__file__).resolve().parents[2]
 
 # Of pip's settings, those that say how the index is reached, not what else to look at.
@@ -146,6 +148,20 @@ def test_the_package_index_resolves_the_pins_to_themselves(tmp_path: Path) -> No
     assert {name: versions.get(name) for name in pinned} == pinned
     unpinned = set(versions) - set(pinned)
     assert all(name.startswith(("nvidia-", "cuda-")) for name in unpinned), unpinned
+
+
+@pytest.mark.network
+def test_the_target_for_a_gpu_takes_no_other_version_of_a_pin(tmp_path: Path) -> None:
+    target = Requirement(FOR_A_GPU)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    (ranged,) = map(Requirement, project["optional-dependencies"]["gpu"])
+    (version,) = (pin.version for pin in target.specifier)
+    assert ranged.name == target.name
+    assert ranged.specifier.contains(version)
+    chosen, errors = resolve(tmp_path, "-r", str(ROOT / "requirements.txt"), FOR_A_GPU)
+    assert chosen, f"pip finds no set with {FOR_A_GPU}:\n{errors}"
+    assert chosen["numba-cuda"]["metadata"]["version"] == version
+    assert "nvidia-nvvm" in chosen
 
 
 @pytest.mark.network

@@ -325,3 +325,19 @@ def test_no_network_ends_the_search_for_the_cpu_build(tmp_path: Path) -> None:
     with pytest.raises(venv.PipError):
         rehearsal._install_torch_for_cpu("2.13.0")
     assert rehearsal.asked == ["pip torch==2.13.0+cpu"]
+
+
+@pytest.mark.parametrize("gpu", [False, True])
+def test_a_machine_with_a_gpu_gets_numbas_target_for_it_too(
+    tmp_path: Path, monkeypatch, gpu: bool
+) -> None:
+    (tmp_path / "requirements.txt").write_text("numba==0.68.1\n")
+    (tmp_path / ".venv").mkdir()
+    rehearsal = Rehearsal(tmp_path, {})
+    without = rehearsal.expected_stamp()
+    monkeypatch.setattr(venv, "has_nvidia_gpu", lambda: gpu)
+    monkeypatch.setattr(rehearsal, "_forget_half_installed", lambda: None)
+    rehearsal._install()
+    last = venv.FOR_A_GPU if gpu else str(rehearsal.requirements)
+    assert rehearsal.asked == [f"pip {last}"]
+    assert (rehearsal.expected_stamp() != without) is gpu

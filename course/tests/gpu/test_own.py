@@ -168,6 +168,10 @@ def test_what_keeps_every_kernel_from_the_gpu_is_told_and_found_out_once(child, 
     [
         ("CUDA error: CUDA-capable device(s) is/are busy or unavailable", "has the GPU for itself"),
         ("OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB", "its memory has no room"),
+        (
+            "TypeError: Signature mismatch: 2 argument types given, but function takes 1 arguments",
+            'does not compile `min` and `max`. `pip install "numba-cuda[cu13]<0.31"`',
+        ),
     ],
 )
 def test_what_passes_is_told_and_asked_again(fault, part):
