@@ -27,7 +27,7 @@ import triton
 import triton.profiler
 import triton.testing
 from numba.core import sigutils
-from numba.cuda.cudadrv import devices, driver, enums
+from numba.cuda.cudadrv import devices, driver
 from numba.cuda.dispatcher import CUDADispatcher
 from torch.autograd.function import BackwardCFunction
 from triton._C import libtriton
@@ -514,7 +514,7 @@ class _Device(_Entered):
     """One of `cuda.gpus`, also as ``with cuda.gpus[0]:``."""
 
     def __getattr__(self, name: str) -> Any:
-        if name.isupper() and hasattr(enums, f"CU_DEVICE_ATTRIBUTE_{name}"):
+        if name.isupper():
             raise NotHereError(
                 f"The program asks for {name} of its GPU, which is not known of the one that "
                 f"stands here. Leave this out here, or write the number that the program needs."

@@ -10,19 +10,19 @@ from __future__ import annotations
 import ast
 import cmath
 import contextlib
-import functools
 import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
+from importlib import import_module
 from types import CodeType, FunctionType, SimpleNamespace
 from typing import Any
 
 import numba
 import numpy as np
 from numba import cuda
-from numba.core import analysis, types, typing, untyped_passes, utils
+from numba.core import types, typing, untyped_passes, utils
 from numba.core.errors import NumbaError
-from numba.core.ir_utils import find_const, guard
 from numba.core.typing.templates import fold_arguments
 
 from course.engine.cell.numba import attribute, known_path
@@ -117,7 +117,7 @@ def _compile(kernel: Callable[..., None], arguments: tuple[Any, ...]) -> None:
         compile_cuda(kernel, types.none, arguments, cc=COMPUTE_CAPABILITY)
 
 
-@functools.cache
+@cache
 def _is_itself() -> bool:
     """Whether the compiler takes a kernel that it must take, with an atomic and a call: where it
     does, what breaks it on another kernel is that kernel.
@@ -142,21 +142,27 @@ def _for_a_stated_gpu() -> Iterator[None]:
     """For a function that is called Numba asks the driver which GPU there is; of the toolkit, how
     memory is laid out.
     """
+    from numba.cuda import compiler
     from numba.cuda.cudadrv import nvvm
 
+    # numba-cuda has passes of its own
+    pruning = getattr(compiler, "DeadBranchPrune", untyped_passes.DeadBranchPrune)
+    passes = import_module(pruning.__module__)
     toolkit = SimpleNamespace(data_layout=_DATA_LAYOUT, get_ir_version=lambda: _IR_VERSION)
     with (
         called_from_kernels(),
         _in_place_of(nvvm, "NVVM", lambda: toolkit),
-        _in_place_of(untyped_passes, "dead_branch_prune", _prune),
+        _in_place_of(passes, "dead_branch_prune", partial(_prune, passes.dead_branch_prune)),
     ):
         yield
 
 
-def _prune(function: Any, arguments: Any) -> None:
+def _prune(prune: Callable[..., None], function: Any, arguments: Any) -> None:
     """Numba's pass that takes out branches on constants, where these end soon: it works them out
     in Python, and of `if 9**9**9` that would take for ever.
     """
+    tools = import_module(f"{prune.__module__.rpartition('.')[0]}.ir_utils")
+    find_const, guard = tools.find_const, tools.guard
     for block in function.blocks.values():
         for found in block.find_exprs("binop"):
             operation = _OPERATIONS.get(found.fn)
@@ -168,7 +174,7 @@ def _prune(function: Any, arguments: Any) -> None:
                     return
                 except NoValue:  # Numba's pass leaves such a branch as it is
                     continue
-    analysis.dead_branch_prune(function, arguments)
+    prune(function, arguments)
 
 
 @contextlib.contextmanager

@@ -10,6 +10,7 @@ import ast
 import math
 from collections.abc import Callable, Hashable
 from dataclasses import replace
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -355,8 +356,10 @@ def _of_halves(name: str, compute: Callable[..., np.ndarray]) -> Lower:
     def lower(low: Lowering, node: ast.Call) -> Expr:
         from numba.cuda import cudadecl  # numba-cuda's needs names that Numba's alone has
 
+        # numba-cuda has a module of them, which its `cuda` does not import
+        halves = getattr(cuda, "fp16", None) or import_module("numba.cuda.fp16")
         # what Numba calls from a library of its own it knows by the type
-        function = getattr(cudadecl, f"{name}_device", getattr(cuda.fp16, name))
+        function = getattr(cudadecl, f"{name}_device", getattr(halves, name))
         return apply(function, compute, [low.scalar(part) for part in node.args], name)
 
     return lower
@@ -452,11 +455,7 @@ CALLS: dict[str, Lower] = {
         for name in dir(numba_libdevice)
         if (compute := libdevice.function(name)) is not None
     },
-    **{
-        f"cuda.fp16.{name}": _of_halves(name, compute)
-        for name, compute in HALVES.items()
-        if hasattr(cuda, "fp16")  # numba-cuda, which a GPU machine may have in its place, has none
-    },
+    **{f"cuda.fp16.{name}": _of_halves(name, compute) for name, compute in HALVES.items()},
     **FUNCTIONS,
     **several.FUNCTIONS,
     **BUILTINS,

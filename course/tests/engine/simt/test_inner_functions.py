@@ -8,6 +8,7 @@ import pytest
 from numba import typeof
 from numba.core import types
 from numba.core.errors import NumbaError, UnsupportedBytecodeError
+from numba.cuda import errors as of_cuda
 from numba.cuda.target import CUDATypingContext
 
 from course.engine.cell.numba import read_cell
@@ -98,7 +99,9 @@ NOT_TAKEN = {
     ),
     "a deletion": ("del a\n    out[0] = n", "`del`", False),
 }  # fmt: skip
-_REFUSES = (NumbaError, UnsupportedBytecodeError, AssertionError, NotImplementedError)
+#: numba-cuda has one of its own
+_UNSUPPORTED = getattr(of_cuda, "UnsupportedBytecodeError", UnsupportedBytecodeError)
+_REFUSES = (NumbaError, _UNSUPPORTED, AssertionError, NotImplementedError)
 ARRAY = types.Array(types.float64, 1, "C")
 
 

@@ -321,7 +321,7 @@ def test_every_function_of_halves_is_run():
     expected = np.where([1, 0, 0, 0, 1], wide, np.floor(one) / two).astype(np.float16)
     np.testing.assert_array_equal(out, expected)
     there = {name for name in dir(cuda.fp16) if name.startswith("h")}
-    assert there == set(intrinsics.HALVES)
+    assert there - {"htanh", "htanh_approx"} == set(intrinsics.HALVES)  # numba-cuda's alone
 
 
 def test_functions_of_libdevice_numpy_and_halves():
