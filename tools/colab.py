@@ -57,6 +57,8 @@ def install(folder: Path = FOLDER) -> None:
     wanted = [f"{name}=={version}" for name, version in VERSIONS.items()]
     if subprocess.run([sys.executable, "-m", "pip", "install", *options, *wanted]).returncode:
         raise SystemExit("They cannot be installed: what pip said stands above. Mend that first.")
+    # as its .pth does, which Python reads in an environment's own folder alone
+    (folder / "sitecustomize.py").write_text("import _numba_cuda_redirector\n")
 
 
 def run_all(stems: Sequence[str] = ()) -> list[NotebookRun]:
@@ -66,6 +68,10 @@ def run_all(stems: Sequence[str] = ()) -> list[NotebookRun]:
             raise SystemExit(
                 f"{name} is {here} here and not {version}. Remove {FOLDER}, run again."
             )
+    from numba import cuda
+
+    if "numba_cuda" not in cuda.__file__:
+        raise SystemExit(f"Numba's own target stands in for numba-cuda. Remove {FOLDER}, run again.")
     from autograder.lessons.build import make, read_lessons
     from autograder.lessons.release import settings
     from autograder.proof.processes import processes
