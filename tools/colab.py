@@ -71,7 +71,9 @@ def run_all(stems: Sequence[str] = ()) -> list[NotebookRun]:
     from numba import cuda
 
     if "numba_cuda" not in cuda.__file__:
-        raise SystemExit(f"Numba's own target stands in for numba-cuda. Remove {FOLDER}, run again.")
+        raise SystemExit(
+            f"Numba's own target stands in for numba-cuda. Remove {FOLDER}, run again."
+        )
     from autograder.lessons.build import make, read_lessons
     from autograder.lessons.release import settings
     from autograder.proof.processes import processes
