@@ -41,7 +41,9 @@ def check_same(found):
             np.testing.assert_array_equal(one, two)
 
 
-CASES = [name for name in COUNTED if name not in REFUSED and name not in UNREPEATABLE]
+#: It adds to an element of which it takes the larger, too: who comes first decides on the result.
+HANGS_ON_ORDER = {"application_degrees"}
+CASES = [name for name in COUNTED if name not in REFUSED | UNREPEATABLE | HANGS_ON_ORDER]
 
 
 @pytest.mark.parametrize("name", [name for name in CASES[::12] if "matmul" not in name])

@@ -1,5 +1,6 @@
 """Programs for a GPU in the manner of Triton's tutorials: nothing here knows of the course."""
 
+import contextlib
 import sys
 
 import numpy as np
@@ -7,13 +8,15 @@ import torch
 import triton
 import triton.language as tl
 from numba import cuda
-from numba.cuda.testing import cc_X_or_above
 
 DEVICE = triton.runtime.driver.active.get_active_torch_device()
 assert torch.cuda.is_available()
 assert torch.cuda.get_device_capability() == (9, 0)
-assert cc_X_or_above(9, 0)
-assert not cc_X_or_above(10, 0)
+with contextlib.suppress(ImportError):  # numba-cuda's wants what its own tests do
+    from numba.cuda.testing import cc_X_or_above
+
+    assert cc_X_or_above(9, 0)
+    assert not cc_X_or_above(10, 0)
 assert sys.argv[1:] == ["--size", "1000"]
 
 
