@@ -35,6 +35,7 @@ from course.engine.simt.lowering.types import (
 from course.engine.simt.nvvm.merging import (
     Held,
     LoopScope,
+    Straight,
     available,
     move_out,
     old_enough,
@@ -365,7 +366,7 @@ def _loop(
     gets the last turn's test.
     """
     registers = low.registers
-    registers.pending.clear()
+    registers.straight = Straight()
     low.loop_numbers += 1
     entry = LoopEntry(
         low.loop_numbers,
@@ -539,7 +540,7 @@ def _after_loop(
         version, half = low.registers.new_version(), (*first[1:], turn.scope.head)
         held = Held(version, version, low.registers.depth, half=half)
         low.registers.held.setdefault(first[0], held)
-    low.registers.pending.clear()
+    low.registers.straight = Straight()
     low.reachable = True
     return control.LoopCasts(entry_casts, turn.end_casts, exit_casts)
 

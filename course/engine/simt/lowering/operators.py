@@ -45,9 +45,9 @@ from course.engine.simt.lowering.types import (
     unify,
 )
 from course.engine.simt.nvvm import contraction
-from course.engine.simt.nvvm.merging import Arm, Count, Held
+from course.engine.simt.nvvm.merging import Arm, Count, Held, instructions
 from course.engine.simt.nvvm.ranges import fact_of
-from course.engine.simt.nvvm.work import branches
+from course.engine.simt.nvvm.work import MOST_OF_A_SIDE, branches
 from course.engine.simt.running import arith
 from course.engine.simt.running.lanes import Lanes, select
 from course.plain.arithmetic import BINARY, ORDER, UNARY
@@ -358,7 +358,9 @@ def boolop(low: Lowering, node: ast.BoolOp) -> Expr:
             if not deeper:
                 first = low.registers.loops[-1].first
         else:
-            second = low.registers.arms.pop().loads
+            arm = low.registers.arms.pop()
+            second = arm.loads
+            low.one_question &= not second and sum(map(instructions, arm.steps)) <= MOST_OF_A_SIDE
             line = node.lineno if branches(operand) else 0
             result = _either(low, both, result, part, line)
             if not deeper:  # a turn does not begin with what only some of its lanes get to

@@ -59,6 +59,8 @@ def _name(call: ast.Call) -> str:
 #: with more it branches. Counted in the PTX that NVVM 12.9 makes of `a if condition else b`, where
 #: the PTX has a `bra` or a `selp`; what else makes it branch are loads, divisions and calls.
 MOST_OF_AN_ARM, MOST_OF_BOTH = 5, 6
+#: Instructions up to which the second side of an `and` or `or` is worked out in any case.
+MOST_OF_A_SIDE = 2
 _DIVISIONS = (ast.Div, ast.FloorDiv, ast.Mod)
 #: Calls that are an instruction or none.
 _CHEAP_CALLS = (
