@@ -78,7 +78,7 @@ def one_load(low: Lowering, node: ast.IfExp, condition: Expr) -> Expr | None:
             for array, access in accesses:
                 array.count(lanes, access)
             if len(accesses) == 2:
-                lanes.launch.meter.one_request(lanes, second, chosen)
+                lanes.launch.meter.one_request(lanes, ("load", second), asked, chosen)
         lanes.mask = outer
 
     count = counted(lambda lanes, asking: ask(lanes, test(lanes), asking), low.names())

@@ -471,7 +471,7 @@ def ifexp(low: Lowering, node: ast.IfExp) -> Expr:
         if one is None or two is None:
             return two if one is None else one
         if alike:
-            lanes.launch.meter.one_request(lanes, place, chosen)
+            lanes.launch.meter.one_request(lanes, ("load", place), lanes.mask, chosen)
         return select(chosen, one, two)
 
     origin = tuple(sorted({*yes.origin, *no.origin}))

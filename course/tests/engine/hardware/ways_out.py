@@ -217,6 +217,14 @@ choice_each_turn:
         s += v
     out[i] = s
 
+array_chosen:
+    t = x if i % 2 == 0 else y
+    out[i] = t[i]
+
+array_chosen_stored:
+    t = x if i % 2 == 0 else out
+    t[i] += 1
+
 store_chosen:
     out[i] = 0
     if i % 3 == 0:

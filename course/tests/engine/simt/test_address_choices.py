@@ -76,3 +76,20 @@ out[i] = v"""
     with course.measure() as traffic:
         _kernel(body)[1, 64](*_arguments())
     assert traffic.loads.sectors == 14
+
+
+#: Each with its loads and stores, as (requests, sectors).
+OF_ARRAYS = (
+    ("s = x if i % 2 == 0 else y\nout[i] = s[i]", (2, 14), (2, 7)),
+    ("s = x if i < 40 else y\ns[i] = 1", (0, 0), (2, 7)),
+    ("if i % 3 == 0:\n    s = x\nelif i < 40:\n    s = y\nelse:\n    s = out\nout[i] = s[i]", (2, 14), (2, 7)),
+    ("s = x if i < 40 else y\nfor k in range(i % 3):\n    out[i] += s[i + k]", (6, 21), (4, 13)),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("body", "loads", "stores"), OF_ARRAYS)
+def test_an_element_of_a_chosen_array_is_one_access(body, loads, stores):
+    with course.measure() as traffic:
+        _kernel(body)[1, 64](*_arguments())
+    assert (traffic.loads.requests, traffic.loads.sectors) == loads
+    assert (traffic.stores.requests, traffic.stores.sectors) == stores
