@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from course.engine.faults import KernelFault, does_not_compile, not_measured
-from course.engine.simt.lowering.address_choices import as_assignment
+from course.engine.simt.lowering.address_choices import as_assignments
 from course.engine.simt.lowering.expr import Expr, Names, nothing, variable
 from course.engine.simt.lowering.types import ArrayType, Type, TypingError, unify
 from course.engine.simt.nvvm.chosen_stores import (
@@ -48,8 +48,8 @@ class Branch:
 
 def if_else(low: Lowering, node: ast.If) -> Statement:
     """``if``: each side on its own copy of what is known, then joined."""
-    if (chosen := as_assignment(low, node)) is not None:
-        statements = low.block([chosen])
+    if chosen := as_assignments(low, node):
+        statements = low.block(chosen)
         return lambda lanes: lanes.run(statements)
     condition = low.condition(node.test)
     entry = dict(low.frame.env)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from course.engine.faults import rejected_syntax
-from course.engine.simt.lowering.address_choices import one_load
+from course.engine.simt.lowering.address_choices import as_one_value, one_load
 from course.engine.simt.lowering.branches import common, loads_made
 from course.engine.simt.lowering.complex_numbers import is_complex, operate
 from course.engine.simt.lowering.expr import (
@@ -431,6 +431,8 @@ def _both_sides(low: Lowering, node: ast.IfExp, condition: Expr, head: list[Coun
 
 def ifexp(low: Lowering, node: ast.IfExp) -> Expr:
     """``a if condition else b``."""
+    if (one := as_one_value(low, node)) is not None:
+        return low.value(one)
     condition = low.condition(node.test)
     head: list[Count] = []
     known = low.outcome(condition)

@@ -208,6 +208,27 @@ choice_of_products:
         v = 3 * y[i]
     out[i] = v
 
+choice_same_work:
+    if i % 2 == 0:
+        s += 2 * x[i]
+    else:
+        s += 2 * y[i]
+    out[i] = s
+
+choice_same_work_each_turn:
+    for k in range(n):
+        if i % 2 == 0:
+            s += x[k]
+        else:
+            s += y[k]
+    out[i] = s
+
+choice_of_differences:
+    out[i] = x[i + 1] - x[i] if i % 2 == 0 else x[i + 2] - x[i + 1]
+
+choice_of_differences_of_two:
+    out[i] = x[i + 1] - x[i] if i % 2 == 0 else y[i + 1] - y[i]
+
 choice_each_turn:
     for k in range(n):
         if k < i:
