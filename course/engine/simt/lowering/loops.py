@@ -366,7 +366,6 @@ def _loop(
     gets the last turn's test.
     """
     registers = low.registers
-    registers.straight = Straight()
     low.loop_numbers += 1
     entry = LoopEntry(
         low.loop_numbers,
@@ -422,7 +421,7 @@ def _turn(
     """Lowers one turn with what is known about the loop's head so far."""
     registers = low.registers
     low.spend(10 + (len(entry.env) + len(entry.held) + len(entry.known)) // 8)
-    registers.version = entry.version
+    registers.version, registers.straight = entry.version, Straight()
     scope, targets = LoopScope(entry.number, registers.depth), LoopTargets()
     registers.loops.append(scope)
     low.loops.append(targets)

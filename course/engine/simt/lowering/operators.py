@@ -45,7 +45,7 @@ from course.engine.simt.lowering.types import (
     unify,
 )
 from course.engine.simt.nvvm import contraction
-from course.engine.simt.nvvm.merging import Arm, Count, Held, instructions
+from course.engine.simt.nvvm.merging import Arm, Count, Held, Straight, instructions
 from course.engine.simt.nvvm.ranges import fact_of
 from course.engine.simt.nvvm.work import MOST_OF_A_SIDE, branches
 from course.engine.simt.running import arith
@@ -358,7 +358,7 @@ def boolop(low: Lowering, node: ast.BoolOp) -> Expr:
             if not deeper:
                 first = low.registers.loops[-1].first
         else:
-            arm = low.registers.arms.pop()
+            arm = _leave_arm(low)
             second = arm.loads
             low.one_question &= not second and sum(map(instructions, arm.steps)) <= MOST_OF_A_SIDE
             line = node.lineno if branches(operand) else 0
@@ -410,6 +410,14 @@ def _either(low: Lowering, both: bool, left: Expr, right: Expr, line: int) -> Ex
     return combined("and" if both else "or", type_, run, [first, second])
 
 
+def _leave_arm(low: Lowering) -> Arm:
+    """Ends an arm of an expression; what a function stored in it is behind a branch."""
+    arm = low.registers.arms.pop()
+    if arm.closed:
+        low.registers.straight = Straight()
+    return arm
+
+
 def _both_sides(low: Lowering, node: ast.IfExp, condition: Expr, head: list[Count]) -> list[Expr]:
     """The two values, each in a way of its own; `head` is counted in front of both."""
     where, before = low.held_where, dict(low.registers.held)
@@ -421,7 +429,7 @@ def _both_sides(low: Lowering, node: ast.IfExp, condition: Expr, head: list[Coun
         low.registers.arms.append(arms[-1])
         low.enter(fact_of(condition.key, holds))
         sides.append(low.value(side))
-        low.registers.arms.pop()
+        _leave_arm(low)
         after.append(dict(low.registers.held))
     low.registers.depth -= 1
     low.enter()

@@ -56,6 +56,37 @@ KERNELS = (
 )
 
 
+def test_a_turn_begins_behind_no_branch_of_the_one_before():
+    body = "z = x[i]\nfor k in range(n):\n    if c > k:\n        x[i] = z"
+    arguments = _arguments()
+    _kernel(body)[1, 64](*arguments)
+    assert (arguments[0] == _arguments()[0]).all()
+
+
+def test_a_store_in_an_arm_of_an_expression_may_not_be_made():
+    head = """from numba import cuda
+
+@cuda.jit(device=True)
+def marked(out, i, holds):
+    if holds:
+        out[i] = 1
+    return 1
+
+@cuda.jit
+def kernel(x, q, out, n):
+    i = cuda.grid(1)
+    if i < n:
+        v = out[i] + x[i]
+        c = q[i]
+        mark = marked(out, i, v > 3) if n < 9 else 0
+        if c > mark:
+            out[i] = 2
+"""
+    arguments = _arguments()
+    module_of("written", head).kernel[1, 64](*arguments)
+    assert (arguments[2][:50] == 2 * (arguments[1][:50] > 0)).all()
+
+
 def _kernel(body: str, head: str = GUARDED):
     return module_of("written", head + textwrap.indent(body, "    ") + "\n").kernel
 
