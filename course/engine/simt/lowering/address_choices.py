@@ -3,6 +3,7 @@
 LLVM moves what both ways of a branch do alike down behind it (SinkCommonCodeFromPredecessors), and
 does so first of all: of ``v = x[i] if t else y[i]``, and of an ``if`` that says the same, the
 address is chosen, and all lanes load. So nothing that is held already helps, but where both are.
+Ways that do the same with their elements (``2 * x[i]`` and ``2 * y[i]``) go down as a whole.
 """
 
 from __future__ import annotations
@@ -15,27 +16,36 @@ import numpy as np
 from course.engine.simt.lowering.elsewhere import counted
 from course.engine.simt.lowering.expr import Expr
 from course.engine.simt.lowering.types import ArrayType
-from course.engine.simt.nvvm.work import is_choice
+from course.engine.simt.nvvm.work import are_chosen, as_choices, choice_of_elements
 from course.engine.simt.running.bounds import Access
 from course.engine.simt.running.lanes import Lanes, select
+from course.plain.trees import nodes
 
 if TYPE_CHECKING:
     from course.engine.simt.lowering.lower import Lowering
 
 
-def as_assignment(low: Lowering, node: ast.If) -> ast.Assign | None:
-    """``v = x[i] if t else y[i]``, where an `if` says that."""
-    if not is_choice(node):
+def as_assignments(low: Lowering, node: ast.If) -> list[ast.stmt]:
+    """``v = x[i] if t else y[i]``, where an `if` says that, or several such."""
+    ways = {id(one) for one in (*node.body, *node.orelse)}
+    if not node.orelse or not ways.isdisjoint(low.frame.flow.dead):
+        return []
+    made = as_choices(node)
+    return [*made] if all(_is_of_elements(low, one) for one in nodes(made, ast.IfExp)) else []
+
+
+def as_one_value(low: Lowering, node: ast.IfExp) -> ast.expr | None:
+    """``2 * (x[i] if t else y[i])`` for ``2 * x[i] if t else 2 * y[i]``."""
+    if isinstance(node.body, ast.Subscript) or nodes([node.test], ast.Call):
         return None
-    then, other = node.body[0], node.orelse[0]
-    assert isinstance(then, ast.Assign)
-    assert isinstance(other, ast.Assign)
-    if low.frame.flow.dead & {id(then), id(other)}:
+    made = choice_of_elements(node.test, node.body, node.orelse)
+    if made is None or not are_chosen([made]):
         return None
-    if not _alike(low, then.value, other.value):
-        return None
-    value = ast.copy_location(ast.IfExp(node.test, then.value, other.value), node)
-    return ast.copy_location(ast.Assign(then.targets, value), node)
+    return made if all(_is_of_elements(low, one) for one in nodes(made, ast.IfExp)) else None
+
+
+def _is_of_elements(low: Lowering, node: ast.IfExp) -> bool:
+    return isinstance(node.body, ast.Constant) or _alike(low, node.body, node.orelse)
 
 
 def one_load(low: Lowering, node: ast.IfExp, condition: Expr) -> Expr | None:
@@ -78,7 +88,7 @@ def one_load(low: Lowering, node: ast.IfExp, condition: Expr) -> Expr | None:
             for array, access in accesses:
                 array.count(lanes, access)
             if len(accesses) == 2:
-                lanes.launch.meter.one_request(lanes, second, chosen)
+                lanes.launch.meter.one_request(lanes, ("load", second), asked, chosen)
         lanes.mask = outer
 
     count = counted(lambda lanes, asking: ask(lanes, test(lanes), asking), low.names())

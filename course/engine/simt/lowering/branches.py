@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from course.engine.faults import KernelFault, does_not_compile, not_measured
-from course.engine.simt.lowering.address_choices import as_assignment
+from course.engine.simt.lowering.address_choices import as_assignments
 from course.engine.simt.lowering.expr import Expr, Names, nothing, variable
 from course.engine.simt.lowering.types import ArrayType, Type, TypingError, unify
-from course.engine.simt.nvvm.merging import Arm, Count, Held
-from course.engine.simt.nvvm.ranges import Fact, fact_of
+from course.engine.simt.nvvm.chosen_stores import (
+    is_made_by_all,
+    is_worth_it,
+    joins,
+    lone_store,
+    sinks,
+)
+from course.engine.simt.nvvm.merging import AccessSite, Arm, Count, Held, Straight, Under
+from course.engine.simt.nvvm.ranges import Fact, fact_of, is_switch
 from course.engine.simt.nvvm.unrolling import leaves_late
 from course.engine.simt.running import control
 from course.engine.simt.running.control import Casts
@@ -34,17 +42,19 @@ class Branch:
     reachable: bool
     held: dict[Any, Held]
     arm: Arm
+    straight: Straight
     casts: Casts = field(default_factory=Casts)
 
 
 def if_else(low: Lowering, node: ast.If) -> Statement:
     """``if``: each side on its own copy of what is known, then joined."""
-    if (chosen := as_assignment(low, node)) is not None:
-        statements = low.block([chosen])
+    if chosen := as_assignments(low, node):
+        statements = low.block(chosen)
         return lambda lanes: lanes.run(statements)
     condition = low.condition(node.test)
     entry = dict(low.frame.env)
     held, where = low.registers.snapshot(), low.held_where
+    before, one_question = low.registers.straight, low.one_question
     known = low.outcome(condition)
     if known is not None:
         return _foregone(low, node, condition, entry, known)
@@ -58,13 +68,16 @@ def if_else(low: Lowering, node: ast.If) -> Statement:
     other = _branch(low, node, False, entry, where.get(False, held), facts[1])
     low.outcomes = outcomes
     low.registers.depth -= 1
-    low.registers.pending.clear()
+    low.registers.straight = Straight()
     low.reachable = then.reachable or other.reachable
     head: list[Any] = []
+    stores: list[Statement] = []
     if then.reachable and other.reachable:
         low.frame.env = join(low, node, [(then.env, then.casts), (other.env, other.casts)])
         goes_on = id(node) in low.frame.function.joined
         low.registers.meet(held, (then.arm, other.arm), (then.held, other.held), head, goes_on)
+        if one_question:
+            condition, stores = _chosen_store(low, node, condition, before, then, other)
     else:
         low.registers.meet({}, (then.arm, other.arm), ({}, {}), head)
         kept = then if then.reachable else other
@@ -82,7 +95,70 @@ def if_else(low: Lowering, node: ast.If) -> Statement:
         low.instances += 1
         then.statements[:] = [control.leave_late(low.instances, list(then.statements))]
     made = loads_made(head, Names(entry, low.frame.instance))
-    return _joined(low, node, condition, then, other, [made])
+    return _joined(low, node, condition, then, other, [made, *stores])
+
+
+def _chosen_store(
+    low: Lowering, node: ast.If, condition: Expr, before: Straight, then: Branch, other: Branch
+) -> tuple[Expr, list[Statement]]:
+    """The condition, whose outcome is kept where need be, and a store that is made in front."""
+    registers, function = low.registers, low.frame.function
+    taken = lone_store(then.arm, then.straight, other.arm)
+    stored = taken or lone_store(other.arm, other.straight, then.arm)
+    if stored is None or is_switch(condition.key):
+        return condition, []
+    way_in, body = (then, node.body) if taken else (other, node.orelse)
+    beside = [step for step in way_in.arm.steps if step is not stored]
+    low.instances += 1
+    way, here = low.instances, low.names()
+    made: list[Statement] = []
+    under = Under(stored, stored.site, (way,), before.front(stored.key))
+    joined = before.under and joins(before.under, stored, beside, registers)
+    by_all = not joined and is_made_by_all(before, stored, beside, condition.key, bool(taken))
+    by_all = by_all and not sinks(body, function)
+    if joined:
+        assert before.under
+        under = before.under.with_another(stored, way)
+        made = [_under(under, here)]
+    final = by_all and not before.of_branch
+    if by_all or (under.front and function.has_code_behind(node)):
+        if not joined:
+            registers.straight = before
+        under.by_all(registers)
+        made = [_by_all(under.site, stored.count, here)]
+    if final or not is_worth_it(stored, beside):
+        return condition, made
+    registers.straight.under = under
+    test = condition.run
+
+    def kept(lanes: Lanes) -> Any:
+        chosen = test(lanes)
+        lanes.storing[way] = chosen if taken else ~chosen
+        return chosen
+
+    return replace(condition, run=kept), made
+
+
+def _by_all(site: AccessSite, count: Count, here: Names) -> Statement:
+    def run(lanes: Lanes) -> None:
+        asking = site.counts(lanes)
+        if asking is not False:
+            count(lanes, here, asking)
+
+    return run
+
+
+def _under(under: Under, here: Names) -> Statement:
+    """A store that is made where one of several conditions holds."""
+
+    def run(lanes: Lanes) -> None:
+        if not under.site.merged:
+            chosen = functools.reduce(np.logical_or, [lanes.storing[way] for way in under.ways])
+            asking = lanes.full(lanes.both(lanes.mask, chosen))
+            if asking.any():
+                under.stored.count(lanes, here, asking)
+
+    return run
 
 
 def _foregone(
@@ -93,7 +169,7 @@ def _foregone(
         never = _branch(low, node, not holds, entry, {}, None)
     low.frame.env, low.reachable = dict(entry), True
     statements = [*_made_here(low, node, holds), *low.block(node.body if holds else node.orelse)]
-    live = Branch(statements, low.frame.env, low.reachable, {}, never.arm)
+    live = Branch(statements, low.frame.env, low.reachable, {}, never.arm, never.straight)
     low.reachable = live.reachable or never.reachable
     if live.reachable and never.reachable:
         ways = [(live.env, live.casts), (never.env, never.casts)]
@@ -151,14 +227,7 @@ def _made_here(low: Lowering, node: ast.If, holds: bool) -> list[Statement]:
 
 def _made(low: Lowering, key: Hashable, since: int, count: Count) -> Statement:
     site, _ = low.registers.load(key, since, count)
-    here = low.names()
-
-    def run(lanes: Lanes) -> None:
-        asking = site.counts(lanes)
-        if asking is not False:
-            count(lanes, here, asking)
-
-    return run
+    return _by_all(site, count, low.names())
 
 
 def _branch(
@@ -172,14 +241,17 @@ def _branch(
     body = node.body if holds else node.orelse
     low.spend((len(entry) + len(held)) // 8)
     low.frame.env, low.registers.held, low.reachable = dict(entry), dict(held), True
-    low.registers.pending.clear()
+    low.registers.straight = Straight()
     arm = Arm(low.registers.version + 1, low.registers.depth)
     if nodes(body, ast.For, ast.While):
         arm.closed.append(True)
     low.registers.arms.append(arm)
     statements = [*_made_here(low, node, holds), *low.straight_block(body, fact)]
     low.registers.arms.pop()
-    return Branch(statements, low.frame.env, low.reachable, low.registers.snapshot(), arm)
+    registers = low.registers
+    return Branch(
+        statements, low.frame.env, low.reachable, registers.snapshot(), arm, registers.straight
+    )
 
 
 def join(

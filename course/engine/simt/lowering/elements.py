@@ -37,7 +37,7 @@ from course.engine.simt.lowering.types import (
     is_integer,
     is_scalar,
 )
-from course.engine.simt.nvvm.merging import BESIDE, FIELD
+from course.engine.simt.nvvm.merging import BESIDE, FIELD, Straight
 from course.engine.simt.nvvm.ranges import under
 from course.engine.simt.running import arith
 from course.engine.simt.running.bounds import Access, Extent, check_bounds
@@ -187,6 +187,7 @@ def element(low: Lowering, node: ast.expr, base: Expr, index: list[Expr]) -> Exp
     key, since = element_key(low, base, index)
     if array.memory != "global":
         low.registers.step(ast.unparse(node))
+        low.registers.straight.under, low.registers.straight.read = None, True
         return Expr(array.dtype, lambda lanes: view(lanes).load(lanes, made(lanes)), masked=True)
 
     def asked(lanes: Lanes, asking: bool | np.ndarray) -> None:
@@ -305,6 +306,7 @@ def _store_number(
     name = ast.unparse(target.value)
 
     if array.memory != "global":
+        low.registers.straight = Straight(elsewhere=True)
 
         def keep(lanes: Lanes) -> None:
             values, access = run(lanes), made(lanes)

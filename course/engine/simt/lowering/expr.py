@@ -170,7 +170,8 @@ def converted(expression: Expr, target: Type) -> Expr:
         return Expr(target, lambda lanes: cast_value(run(lanes), source, target), masked=masked)
     assert is_scalar(source)
     assert isinstance(target, types.Number | types.Boolean)
-    key, since = joined(("as", str(target)), [expression])
+    asked = (str(source),) if target == BOOL else ()
+    key, since = joined(("as", str(target), *asked), [expression])
     change = arith.casting(source, target)
     return _worked_out(target, lambda lanes: change(run(lanes)), key, since, [expression])
 

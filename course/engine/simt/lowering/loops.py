@@ -35,6 +35,7 @@ from course.engine.simt.lowering.types import (
 from course.engine.simt.nvvm.merging import (
     Held,
     LoopScope,
+    Straight,
     available,
     move_out,
     old_enough,
@@ -365,7 +366,6 @@ def _loop(
     gets the last turn's test.
     """
     registers = low.registers
-    registers.pending.clear()
     low.loop_numbers += 1
     entry = LoopEntry(
         low.loop_numbers,
@@ -421,7 +421,7 @@ def _turn(
     """Lowers one turn with what is known about the loop's head so far."""
     registers = low.registers
     low.spend(10 + (len(entry.env) + len(entry.held) + len(entry.known)) // 8)
-    registers.version = entry.version
+    registers.version, registers.straight = entry.version, Straight()
     scope, targets = LoopScope(entry.number, registers.depth), LoopTargets()
     registers.loops.append(scope)
     low.loops.append(targets)
@@ -539,7 +539,7 @@ def _after_loop(
         version, half = low.registers.new_version(), (*first[1:], turn.scope.head)
         held = Held(version, version, low.registers.depth, half=half)
         low.registers.held.setdefault(first[0], held)
-    low.registers.pending.clear()
+    low.registers.straight = Straight()
     low.reachable = True
     return control.LoopCasts(entry_casts, turn.end_casts, exit_casts)
 

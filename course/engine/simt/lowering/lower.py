@@ -123,6 +123,8 @@ class Lowering:
         self.loop_version = 0
         #: after a condition: what is held where it is true, and where it is false
         self.held_where: dict[bool, dict[Any, Held]] = {}
+        #: whether it is worked out as a whole, for one branch
+        self.one_question = True
         #: the straight block of code that is being lowered, and the products so far
         self.straight = 0
         self.fact: Fact | None = None
@@ -345,7 +347,7 @@ class Lowering:
 
     def condition(self, node: ast.expr) -> Expr:
         """Lowers a condition: lanes of booleans; `held_where` says what each outcome holds."""
-        self.held_where = {}
+        self.held_where, self.one_question = {}, True
         expression = self._number(node, truth(self.value(node)))
         negated = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
         if not (isinstance(node, ast.BoolOp) or negated):

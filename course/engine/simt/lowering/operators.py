@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from course.engine.faults import rejected_syntax
-from course.engine.simt.lowering.address_choices import one_load
+from course.engine.simt.lowering.address_choices import as_one_value, one_load
 from course.engine.simt.lowering.branches import common, loads_made
 from course.engine.simt.lowering.complex_numbers import is_complex, operate
 from course.engine.simt.lowering.expr import (
@@ -45,9 +45,9 @@ from course.engine.simt.lowering.types import (
     unify,
 )
 from course.engine.simt.nvvm import contraction
-from course.engine.simt.nvvm.merging import Arm, Count, Held
+from course.engine.simt.nvvm.merging import Arm, Count, Held, Straight, instructions
 from course.engine.simt.nvvm.ranges import fact_of
-from course.engine.simt.nvvm.work import branches
+from course.engine.simt.nvvm.work import MOST_OF_A_SIDE, branches
 from course.engine.simt.running import arith
 from course.engine.simt.running.lanes import Lanes, select
 from course.plain.arithmetic import BINARY, ORDER, UNARY
@@ -358,7 +358,9 @@ def boolop(low: Lowering, node: ast.BoolOp) -> Expr:
             if not deeper:
                 first = low.registers.loops[-1].first
         else:
-            second = low.registers.arms.pop().loads
+            arm = _leave_arm(low)
+            second = arm.loads
+            low.one_question &= not second and sum(map(instructions, arm.steps)) <= MOST_OF_A_SIDE
             line = node.lineno if branches(operand) else 0
             result = _either(low, both, result, part, line)
             if not deeper:  # a turn does not begin with what only some of its lanes get to
@@ -408,6 +410,14 @@ def _either(low: Lowering, both: bool, left: Expr, right: Expr, line: int) -> Ex
     return combined("and" if both else "or", type_, run, [first, second])
 
 
+def _leave_arm(low: Lowering) -> Arm:
+    """Ends an arm of an expression; what a function stored in it is behind a branch."""
+    arm = low.registers.arms.pop()
+    if arm.closed:
+        low.registers.straight = Straight()
+    return arm
+
+
 def _both_sides(low: Lowering, node: ast.IfExp, condition: Expr, head: list[Count]) -> list[Expr]:
     """The two values, each in a way of its own; `head` is counted in front of both."""
     where, before = low.held_where, dict(low.registers.held)
@@ -419,7 +429,7 @@ def _both_sides(low: Lowering, node: ast.IfExp, condition: Expr, head: list[Coun
         low.registers.arms.append(arms[-1])
         low.enter(fact_of(condition.key, holds))
         sides.append(low.value(side))
-        low.registers.arms.pop()
+        _leave_arm(low)
         after.append(dict(low.registers.held))
     low.registers.depth -= 1
     low.enter()
@@ -429,6 +439,8 @@ def _both_sides(low: Lowering, node: ast.IfExp, condition: Expr, head: list[Coun
 
 def ifexp(low: Lowering, node: ast.IfExp) -> Expr:
     """``a if condition else b``."""
+    if (one := as_one_value(low, node)) is not None:
+        return low.value(one)
     condition = low.condition(node.test)
     head: list[Count] = []
     known = low.outcome(condition)
@@ -469,7 +481,7 @@ def ifexp(low: Lowering, node: ast.IfExp) -> Expr:
         if one is None or two is None:
             return two if one is None else one
         if alike:
-            lanes.launch.meter.one_request(lanes, place, chosen)
+            lanes.launch.meter.one_request(lanes, ("load", place), lanes.mask, chosen)
         return select(chosen, one, two)
 
     origin = tuple(sorted({*yes.origin, *no.origin}))

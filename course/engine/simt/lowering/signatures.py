@@ -27,7 +27,7 @@ from course.engine.simt.lowering.types import (
     is_scalar,
 )
 from course.engine.simt.nvvm.ways import with_other_ways
-from course.plain.trees import walk
+from course.plain.trees import nodes, walk
 
 
 @dataclass(frozen=True)
@@ -89,6 +89,11 @@ class Function:
                     turns = isinstance(node, ast.For | ast.While)
                     found.update(map(id, block if turns else block[:-1]))
         return frozenset(found)
+
+    def has_code_behind(self, node: ast.If) -> bool:
+        """Whether a branch without an ``else`` has a block behind it that nothing else leads to."""
+        last = self.body[-1] is node and not nodes(self.body, ast.Return)
+        return id(node) in self.joined or last
 
     @property
     def parameters(self) -> tuple[str, ...]:

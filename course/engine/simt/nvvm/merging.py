@@ -21,7 +21,8 @@ memory behind it. The rule here follows what it was seen to do (`course/tests/en
   alone does not hold it, it is made at that way's end;
 - a load whose value is never used is not made (`liveness`), and one whose value is used in one way
   through the next branch alone is made there (`sinking`);
-- a store that is overwritten before anything can read it is not made;
+- a store that is overwritten before anything can read it is not made, and so is one of a branch
+  that does nothing else (`chosen_stores`);
 - an element that a loop stores to stays in a register, if all else that it touches lies apart.
 
 Addresses are compared as expressions, never as numbers: what is equal by chance is not merged.
@@ -46,6 +47,9 @@ Load = tuple[Hashable, int, Count]
 
 #: Steps of a branch that the assembler makes no branch of: loads and their places, and operators.
 _FREE, _SHORT = ("element", "linear"), {"add", "sub", "mul", "neg", "and_", "or_", "xor", "not"}
+#: Steps that are one instruction, and how many others are.
+_ONE = _SHORT | {"linear", "product", "lshift", "rshift"}
+_MANY: dict[Any, int] = {"mod": 4, "floordiv": 4}
 #: What a key has in place of a constant last index, and of the array of a record's field.
 BESIDE, FIELD = "beside", "field"
 
@@ -112,6 +116,8 @@ class Arm:
     #: what is worked out, loaded and stored, in order
     steps: dict[Hashable, None] = field(default_factory=dict)
     closed: list[bool] = field(default_factory=list)
+    #: elements that are stored to
+    places: set[Hashable] = field(default_factory=set)
     #: what is counted where the branch ends
     tail: list[Count] = field(default_factory=list)
 
@@ -121,6 +127,28 @@ class Arm:
         names = [_operator(step) for step in self.steps]
         work = [name for name in names if name not in _FREE]
         return len(work) <= MOST_OF_AN_ARM and _SHORT.issuperset(work)
+
+
+def is_operator(step: Any) -> bool:
+    """Whether a step is one instruction that works out a number."""
+    return _operator(step) in _ONE
+
+
+def is_worked_out(step: Any) -> bool:
+    """Whether a step works out a number, without a branch."""
+    return is_operator(step) or (_operator(step) in _MANY and step[2][0] == "number")
+
+
+def instructions(step: Any) -> int:
+    """How many a step is: of a load, what makes its address."""
+    name = _operator(step)
+    if isinstance(step, str):  # of memory that is not global
+        return 4
+    if name == "element":
+        return 4 + 3 * (len(step) - 3)
+    if name in ("and", "or"):
+        return 1 + (instructions(step[1]) if step[1][0] == name else 0)
+    return _MANY.get(name, 1)
 
 
 def _operator(step: Hashable) -> Hashable:
@@ -148,6 +176,54 @@ class Held:
     @property
     def plain(self) -> bool:
         return not (self.loop or self.half or self.lost is not None)
+
+
+@dataclass
+class Straight:
+    """A piece of code without branches, up to a point of it."""
+
+    #: stores that nothing has read
+    pending: dict[Hashable, AccessSite] = field(default_factory=dict)
+    #: its last store, and instructions behind it
+    last: Stored | None = None
+    behind: int = 0
+    #: the store of a branch in front of it, while nothing else touches memory
+    under: Under | None = None
+    #: whether that was a branch's, which all lanes make now, and whether it is read since
+    of_branch: bool = False
+    read: bool = False
+    #: whether it changes memory that is not global, or that other threads wait for
+    elsewhere: bool = False
+
+    def front(self, key: Hashable) -> AccessSite | None:
+        """Its last store, if that is of this element and nothing has read any since."""
+        same = self.last is not None and self.last.key == key and not self.read
+        return self.pending.get(key) if same else None
+
+
+@dataclass
+class Under:
+    """A store under a condition, or under one of several: those of these branches."""
+
+    stored: Stored
+    site: AccessSite
+    ways: tuple[int, ...]
+    #: the store in front of it that it overwrites
+    front: AccessSite | None = None
+
+    def with_another(self, stored: Stored, way: int) -> Under:
+        """The store of a branch behind it and this one, as one."""
+        self.site.merged = stored.site.merged = True
+        if self.front is not None:
+            self.front.merged = False
+        return Under(stored, AccessSite(), (*self.ways, way), self.front)
+
+    def by_all(self, registers: Registers) -> None:
+        """All lanes make it, unless it becomes one with that of a branch behind it."""
+        self.site.merged = True
+        self.site = registers.store_instead(self.stored)
+        if self.front is not None:
+            self.front.merged = True
 
 
 @dataclass
@@ -180,7 +256,7 @@ class Registers:
 
     def __init__(self) -> None:
         self.held: dict[Hashable, Held] = {}
-        self.pending: dict[Hashable, AccessSite] = {}
+        self.straight = Straight()
         self.loops: list[LoopScope] = []
         #: the branches around this point, and first what is in none
         self.arms = [Arm(0, 0)]
@@ -207,6 +283,8 @@ class Registers:
             return AccessSite(merged=True), None
         site = AccessSite()
         held = None if key is None else self.held.get(key)
+        if held is None or not held.plain:
+            self.straight.under, self.straight.read = None, True
         if held is not None and not held.plain:
             if held.depth == self.depth:
                 if held.loop:
@@ -224,13 +302,15 @@ class Registers:
         elif held is not None:
             site.merged = True
         if not site.merged:
-            self.pending = {one: to for one, to in self.pending.items() if apart(one, key)}
+            straight = self.straight
+            straight.pending = {k: to for k, to in straight.pending.items() if apart(k, key)}
             if self.loops and not self.loops[-1].accesses and self.depth == self.loops[-1].depth:
                 self.loops[-1].first = (key, site, count)
             for loop in self.loops:
                 loop.accesses.append((key, since, site, False, self.depth))
             arm = self.arms[-1]
-            self.step(key)
+            if not self.step(key):
+                straight.behind += 1  # its address is there
             if not arm.closed and arm.depth == self.depth and not site.first_turns:
                 if key is not None and old_enough(key, arm.version):
                     arm.loads.setdefault(key, (site, count))
@@ -239,12 +319,15 @@ class Registers:
             held = self.held[key] = Held(version, version, inner=self.inner)
         return site, held
 
-    def step(self, key: Hashable) -> None:
+    def step(self, key: Hashable) -> bool:
         """Something is worked out or loaded, which `key` names; nothing is where it was before."""
         if isinstance(key, tuple) and key[0] in ("variable", "value"):
-            return
-        if not any(key in arm.steps for arm in self.arms):
-            self.arms[-1].steps[object() if key is None else key] = None
+            return False
+        if any(key in arm.steps for arm in self.arms):
+            return False
+        self.arms[-1].steps[object() if key is None else key] = None
+        self.straight.behind += instructions(key)
+        return True
 
     def store(
         self, key: Hashable, since: int, count: Count, zero: bool, rounded: bool
@@ -254,8 +337,13 @@ class Registers:
         `zero` and `rounded` are a `Stored`'s.
         """
         site = AccessSite()
-        self.arms[-1].steps[Stored(key, site, count, zero, rounded)] = None
-        overwritten = self.pending.pop(key, None) if key is not None else None
+        stored = Stored(key, site, count, zero, rounded)
+        self.arms[-1].steps[stored] = None
+        self.arms[-1].places.add(key)
+        straight = self.straight
+        straight.last, straight.behind, straight.under = stored, 0, None
+        straight.of_branch = straight.read = False
+        overwritten = straight.pending.pop(key, None) if key is not None else None
         if overwritten is not None:
             overwritten.merged = True
         self.held = {one: held for one, held in self.held.items() if apart(one, key)}
@@ -263,15 +351,24 @@ class Registers:
         if key is not None:
             version = self.new_version()
             self.held[key] = Held(version, version)
-            self.pending[key] = site
+            straight.pending[key] = site
         for loop in self.loops:
             loop.accesses.append((key, since, site, True, self.depth))
+        return site
+
+    def store_instead(self, stored: Stored) -> AccessSite:
+        """A store that a branch's becomes, which all lanes make."""
+        stored.site.merged = True
+        for loop in self.loops:
+            loop.accesses = [one for one in loop.accesses if one[2] is not stored.site]
+        site = self.store(stored.key, 0, stored.count, stored.zero, stored.rounded)
+        self.straight.of_branch = True
         return site
 
     def clobber(self) -> None:
         """A barrier, an atomic or a fence: nothing is held, nothing is overwritten unseen."""
         self.held.clear()
-        self.pending.clear()
+        self.straight = Straight(elsewhere=True)
         self._close_arms()
         for loop in self.loops:
             loop.barred = True

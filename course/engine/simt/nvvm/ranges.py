@@ -63,6 +63,47 @@ def opposite(key: Any) -> Any:
     return ("not", key)
 
 
+def compares_floats(key: Any) -> bool:
+    """Whether a condition is one comparison of floats, or may be."""
+    while isinstance(key, tuple) and key[0] == "not":
+        key = key[1]
+    if not isinstance(key, tuple):
+        return True
+    asked = key[0]
+    return isinstance(asked, tuple) and not asked[-1].startswith(_WHOLE)
+
+
+def is_switch(key: Any) -> bool:
+    """Whether a condition asks which of several constants a number is."""
+    asked = []
+    while isinstance(key, tuple) and key[0] == "or":
+        asked.append(key[2])
+        key = key[1]
+    values = [
+        one[1]
+        for one in (key, *asked)
+        if isinstance(one, tuple) and one[0][0] == "eq" and _constant(one[2]) is not None
+    ]
+    return len(set(values)) < len(values)
+
+
+def renames(key: Any, holds: bool, place: Any) -> bool:
+    """Whether a condition's last test says that a number in an element's place is another one.
+
+    GVN takes an argument for it, or else the older of the two.
+    """
+    if not isinstance(key, tuple):
+        return False
+    if key[0] == "not":
+        return renames(key[1], not holds, place)
+    if key[0] in ("and", "or"):
+        return holds == (key[0] == "and") and renames(key[-1], holds, place)
+    if not (isinstance(key[0], tuple) and key[0][0] == ("eq" if holds else "ne")):
+        return False
+    known = [one in place or one[0] == "argument" for one in key[1:]]
+    return all(known) and any(one in place for one in key[1:])
+
+
 def under(fact: Fact | None, key: Any) -> Any:
     """An index's key, marked where the fact changes how it is tested."""
     terms, offset = linear(key)

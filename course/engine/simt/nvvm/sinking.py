@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from course.engine.simt.lowering.signatures import Function
 from course.engine.simt.nvvm.liveness import Liveness, loaded_names, lone_target, used_names
-from course.engine.simt.nvvm.work import acts, branches, is_choice, is_dear
+from course.engine.simt.nvvm.work import acts, as_choices, branches, is_dear
 from course.plain.evaluator import is_name
 from course.plain.trees import nodes, stored_names
 
@@ -154,7 +154,7 @@ def _elements(trees: Sequence[ast.AST]) -> Counter[str]:
 
 def _is_branch(node: ast.If) -> bool:
     """Whether the compiler makes a branch of an `if`, and no choice between values."""
-    if is_choice(node):
+    if as_choices(node):
         return False
     ways = [*node.body, *node.orelse]
     return bool(nodes(ways, ast.For, ast.While, *_LEAVES)) or branches(node.body, node.orelse)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import copy
+from collections.abc import Sequence
 
 from course.plain.trees import nodes, walk
 
@@ -59,6 +61,8 @@ def _name(call: ast.Call) -> str:
 #: with more it branches. Counted in the PTX that NVVM 12.9 makes of `a if condition else b`, where
 #: the PTX has a `bra` or a `selp`; what else makes it branch are loads, divisions and calls.
 MOST_OF_AN_ARM, MOST_OF_BOTH = 5, 6
+#: Instructions up to which the second side of an `and` or `or` is worked out in any case.
+MOST_OF_A_SIDE = 2
 _DIVISIONS = (ast.Div, ast.FloorDiv, ast.Mod)
 #: Calls that are an instruction or none.
 _CHEAP_CALLS = (
@@ -81,24 +85,80 @@ def branches(*arms: ast.expr | list[ast.stmt]) -> bool:
     return max(counts) > MOST_OF_AN_ARM or sum(counts) > MOST_OF_BOTH
 
 
-def is_choice(node: ast.If) -> bool:
-    """Whether an `if` gives one name an element in both ways, and does nothing else."""
-    names = []
-    for way in (node.body, node.orelse):
-        only = way[0] if len(way) == 1 else None
-        if not (isinstance(only, ast.Assign) and isinstance(only.value, ast.Subscript)):
-            return False
-        target = only.targets[0]
-        if len(only.targets) > 1 or not isinstance(target, ast.Name):
-            return False
+def choice_of_elements(test: ast.expr, one: ast.expr, other: ast.expr) -> ast.expr | None:
+    """A value of which `test` chooses the elements alone: two that are alike otherwise, as one."""
+    if type(one) is not type(other) or any(map(_stays, nodes([one], ast.AST))):
+        return None
+    if ast.dump(one) == ast.dump(other):
+        return one
+    if isinstance(one, ast.Subscript):
+        return ast.copy_location(ast.IfExp(test, one, other), one)
+    made = copy.copy(one)
+    for name, part in ast.iter_fields(one):
+        rest = getattr(other, name)
+        if isinstance(part, ast.expr):
+            if (chosen := choice_of_elements(test, part, rest)) is None:
+                return None
+            setattr(made, name, chosen)
+        elif _text(part) != _text(rest):
+            return None
+    return made
+
+
+def _text(part: object) -> str:
+    return ast.dump(part) if isinstance(part, ast.AST) else repr(part)
+
+
+def as_choices(node: ast.If) -> list[ast.Assign | ast.AugAssign]:
+    """An `if` that sets the same names in both ways, to values that elements alone tell apart."""
+    ways = [*zip(node.body, node.orelse, strict=False)]
+    if len(node.body) != len(node.orelse) or nodes([node.test], ast.Call):
+        return []
+    made: list[ast.Assign | ast.AugAssign] = []
+    names: list[str] = []
+    for one, other in ways:
+        if not (isinstance(one, ast.Assign | ast.AugAssign) and type(one) is type(other)):
+            return []
+        assert isinstance(other, ast.Assign | ast.AugAssign)
+        value = choice_of_elements(node.test, one.value, other.value)
+        if isinstance(one.value, ast.Constant) and isinstance(other.value, ast.Constant):
+            value = ast.copy_location(ast.IfExp(node.test, one.value, other.value), one)
+        joined = copy.copy(other)
+        joined.value = one.value
+        target = one.targets[0] if isinstance(one, ast.Assign) else one.target
+        if value is None or not isinstance(target, ast.Name) or _text(joined) != _text(one):
+            return []
+        joined.value = value
         names.append(target.id)
-    return names[0] == names[1]
+        made.append(ast.copy_location(joined, node))
+    asked = {name.id for name in nodes([node.test], ast.Name)}
+    return made if are_chosen(made) and asked.isdisjoint(names[:-1]) else []
+
+
+def are_chosen(made: Sequence[ast.AST]) -> bool:
+    """Whether LLVM makes choices of these: of one element, or of several in the same arrays."""
+    pairs = [
+        (one.body, one.orelse)
+        for one in nodes(made, ast.IfExp)
+        if isinstance(one.body, ast.Subscript) and isinstance(one.orelse, ast.Subscript)
+    ]
+    alike = all(_text(one.value) == _text(other.value) for one, other in pairs)
+    return len(pairs) == 1 or (bool(pairs) and alike)
 
 
 def acts(call: ast.Call) -> bool:
     """Whether a call may do more than compute a number."""
     text = ast.unparse(call.func)
     return "atomic" in text.split(".") or not (text.startswith("math.") or _name(call) in _NUMBERS)
+
+
+def _stays(node: ast.AST) -> bool:
+    """Whether the compiler leaves it in its way: what is more than an operator or a load."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, _DIVISIONS):
+        return not isinstance(node.right, ast.Constant)
+    return isinstance(node, ast.BoolOp | ast.IfExp | ast.Compare | ast.Call) or (
+        isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow)
+    )
 
 
 def is_dear(node: ast.AST) -> bool:

@@ -45,6 +45,13 @@ class Choice:
                 parts.append((array, access._replace(mask=where, asking=asking)))
         return parts
 
+    def _are_one(self, lanes: Lanes, access: Access) -> None:
+        """What both arrays were asked for is one access, of an address that was chosen before."""
+        if access.asking is not False:
+            asking = access.mask if access.asking is True else access.asking
+            kind = access.direction, access.place
+            lanes.launch.meter.one_request(lanes, kind, asking, self.mask)
+
     def part(self, parts: tuple[np.ndarray | Span, ...]) -> Choice:
         """The same choice between parts."""
         return Choice(self.mask, self.first.part(parts), self.second.part(parts))
@@ -55,6 +62,7 @@ class Choice:
         for array, part in self._parts(lanes, access):
             values = array.load(lanes, part)
             found = values if found is None else np.where(lanes.full(part.mask), values, found)
+        self._are_one(lanes, access)
         assert found is not None  # an access has an active lane
         return found
 
@@ -62,11 +70,13 @@ class Choice:
         """Each lane stores to the array that it has."""
         for array, part in self._parts(lanes, access):
             array.store(lanes, part, values)
+        self._are_one(lanes, access)
 
     def count(self, lanes: Lanes, access: Access) -> None:
         """Counts a load that the compiler makes here."""
         for array, part in self._parts(lanes, access):
             array.count(lanes, part)
+        self._are_one(lanes, access)
 
     def update(self, lanes: Lanes, access: Access) -> Any:
         """An atomic on the one array that all active lanes have."""

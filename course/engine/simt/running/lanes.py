@@ -135,6 +135,8 @@ class Lanes:
         self.first_turn: dict[int, bool | np.ndarray] = {}
         #: by loop: whether this is the first turn of one of its unrolled parts
         self.first_of_part: dict[int, bool] = {}
+        #: by branch: in which lanes it goes the way in which it stores
+        self.storing: dict[int, np.ndarray] = {}
         self.coordinates: dict[str, np.ndarray] = {}
         #: orders accesses: a barrier starts a new moment
         self.now = 0

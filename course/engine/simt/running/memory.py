@@ -161,13 +161,14 @@ class GlobalView(Sliceable):
     def _count(self, lanes: Lanes, access: Access, elements: np.ndarray) -> None:
         """Counts an access where memory is asked for it now."""
         if isinstance(access.asking, np.ndarray):
-            # Lanes that make their first turn later ask now: their index may not be known yet.
-            self.count(lanes, access._replace(mask=access.asking))
+            self.count(lanes, access)
         elif access.asking:
             lanes.launch.meter.access(lanes, self, access, elements)
 
     def count(self, lanes: Lanes, access: Access) -> None:
         """Counts an access that the compiler makes here, whose index may not be known yet."""
+        if isinstance(access.asking, np.ndarray):  # lanes that make their first turn later, too
+            access = access._replace(mask=access.asking)
         elements = np.clip(self.elements(access.indices), 0, max(0, len(self.flat) - 1))
         lanes.launch.meter.access(lanes, self, access, elements)
 

@@ -94,12 +94,17 @@ class Meter:
         site.sectors += sectors
         site.lane_bytes += lanes.active(mask).count * itemsize
 
-    def one_request(self, lanes: Lanes, place: tuple[int, int], chosen: np.ndarray) -> None:
-        """Two loads on the two sides of a choice were one request of each warp that split."""
-        active = lanes.full(lanes.mask)
+    def one_request(
+        self, lanes: Lanes, kind: tuple[str, tuple[int, int]], mask: Mask, chosen: np.ndarray
+    ) -> None:
+        """Accesses on the two sides of a choice were one request of each warp that split.
+
+        `kind` is their direction and place.
+        """
+        active = lanes.full(mask)
         split = lanes.warps_with(active & chosen) & lanes.warps_with(active & ~chosen)
         for (_, direction, *where), site in self.sites.items():
-            if direction == "load" and tuple(where) == place and site.requests:
+            if (direction, tuple(where)) == kind and site.requests:
                 site.requests -= lanes.count_warps(split)
                 return
 

@@ -49,8 +49,6 @@ EXPLAINED = {
     "merge_relu_ternary": "the store stands twice",
     "merge_ternary_two": "the store stands twice, and so do the loads",
     "merge_chained_comparison": "the store stands twice",
-    # Two ways that load and nothing else: the compiler chooses the address.
-    "branch_else_other": "one load for both ways",
     # Behind a guard, or any other load, the compiler does move it up.
     "branch_else_behind_products_in_a_loop": "the assembler makes one way of two in some turns",
     "branch_stored_on_one_way": "the load behind a branch that the kernel begins with stays there",

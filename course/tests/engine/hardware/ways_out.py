@@ -1,4 +1,4 @@
-"""Loops that a turn's last branch leaves, indices named elsewhere, choices between elements."""
+"""Loops that a turn's last branch leaves, indices named elsewhere, elements and stores chosen."""
 
 import numpy as np
 
@@ -208,6 +208,27 @@ choice_of_products:
         v = 3 * y[i]
     out[i] = v
 
+choice_same_work:
+    if i % 2 == 0:
+        s += 2 * x[i]
+    else:
+        s += 2 * y[i]
+    out[i] = s
+
+choice_same_work_each_turn:
+    for k in range(n):
+        if i % 2 == 0:
+            s += x[k]
+        else:
+            s += y[k]
+    out[i] = s
+
+choice_of_differences:
+    out[i] = x[i + 1] - x[i] if i % 2 == 0 else x[i + 2] - x[i + 1]
+
+choice_of_differences_of_two:
+    out[i] = x[i + 1] - x[i] if i % 2 == 0 else y[i + 1] - y[i]
+
 choice_each_turn:
     for k in range(n):
         if k < i:
@@ -216,6 +237,75 @@ choice_each_turn:
             v = y[k]
         s += v
     out[i] = s
+
+array_chosen:
+    t = x if i % 2 == 0 else y
+    out[i] = t[i]
+
+array_chosen_stored:
+    t = x if i % 2 == 0 else out
+    t[i] += 1
+
+store_chosen:
+    out[i] = 0
+    if i % 3 == 0:
+        out[i] = 1
+
+store_chosen_inside:
+    out[i] = 0
+    if i > 3 and i < 40:
+        out[i] = 1
+
+store_chosen_float:
+    v = x[i]
+    out[i] = v
+    if v > 40:
+        out[i] = 40
+
+store_chosen_far:
+    out[i] = x[i]
+    if (i + j) * 7 % 5 + i % 3 == 2:
+        out[i] = 0
+
+store_clamped:
+    v = x[i]
+    out[i] = v
+    if v < 9:
+        out[i] = 9
+    if v > 40:
+        out[i] = 40
+
+store_clamped_in_place:
+    v = x[i]
+    if v < 9:
+        x[i] = 9
+    if v > 40:
+        x[i] = 40
+
+store_clamped_goes_on:
+    v = x[i]
+    out[i] = v
+    if v < 9:
+        out[i] = 9
+    if v > 40:
+        out[i] = v - 40
+    y[i] = v
+
+store_three_chosen:
+    out[i] = 0
+    if i % 3 == 0:
+        out[i] = 1
+    if i % 5 == 0:
+        out[i] = 2
+    if i % 15 == 0:
+        out[i] = 3
+
+store_chosen_each_turn:
+    for k in range(i, n, 64):
+        v = x[k]
+        out[k] = v
+        if v > 40:
+            out[k] = v * v
 """
 
 

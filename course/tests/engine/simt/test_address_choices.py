@@ -36,7 +36,19 @@ KERNELS = (
     # two types, or more than a load
     ("out[i] = x[i] if i % 2 == 0 else q[i]", (4, 14)),
     (IF.format("i % 2 == 0", "2 * x[i]", "3 * y[i]", "v"), (4, 14)),
+    (IF.format("i % 2 == 0", "abs(x[i])", "abs(y[i])", "v"), (4, 14)),
     ("if i % 2 == 0:\n    out[i] = x[i]\nelse:\n    out[i] = y[i]", (4, 14)),
+    # the same is done with both
+    (IF.format("i % 2 == 0", "2 * x[i]", "2 * y[i]", "v"), (2, 14)),
+    (IF.format("i % 2 == 0", "x[i + 1] - x[i]", "x[i + 2] - x[i + 1]", "v"), (4, 16)),
+    (IF.format("i % 2 == 0", "x[i] / 3; k = 1", "y[i] / 3; k = 2", "v * k"), (2, 14)),
+    ("v = x[n]\nif i % 2 == 0:\n    v += x[i]\nelse:\n    v += y[i]\nout[i] = v", (4, 16)),
+    ("v = x[n]\nif i % 2 == 0:\n    v += x[i]\nelse:\n    v -= y[i]\nout[i] = v", (6, 16)),
+    ("out[i] = x[i] - x[i + 1] if i % 2 == 0 else x[i + 2] - x[i]", (4, 15)),
+    (IF.format("i % 2 == 0", "x[i] - y[i]", "x[i + 1] - y[i + 1]", "v"), (4, 16)),
+    (IF.format("i % 2 == 0", "x[i] * x[i]", "x[i + 1] * x[i + 1]", "v"), (2, 8)),
+    # ... but not with two elements of other arrays
+    ("out[i] = x[i] - x[i + 1] if i % 2 == 0 else y[i] - y[i + 1]", (8, 29)),
     # an index that is loaded is loaded in front
     ("j = q[i]\n" + IF.format("i % 2 == 0", "x[i]", "y[j]", "v"), (4, 26)),
     # in a loop
@@ -76,3 +88,20 @@ out[i] = v"""
     with course.measure() as traffic:
         _kernel(body)[1, 64](*_arguments())
     assert traffic.loads.sectors == 14
+
+
+#: Each with its loads and stores, as (requests, sectors).
+OF_ARRAYS = (
+    ("s = x if i % 2 == 0 else y\nout[i] = s[i]", (2, 14), (2, 7)),
+    ("s = x if i < 40 else y\ns[i] = 1", (0, 0), (2, 7)),
+    ("s = x if i % 3 == 0 else y if i < 40 else out\nout[i] = s[i]", (2, 14), (2, 7)),
+    ("s = x if i < 40 else y\nfor k in range(i % 3):\n    out[i] += s[i + k]", (6, 21), (4, 13)),
+)
+
+
+@pytest.mark.parametrize(("body", "loads", "stores"), OF_ARRAYS)
+def test_an_element_of_a_chosen_array_is_one_access(body, loads, stores):
+    with course.measure() as traffic:
+        _kernel(body)[1, 64](*_arguments())
+    assert (traffic.loads.requests, traffic.loads.sectors) == loads
+    assert (traffic.stores.requests, traffic.stores.sectors) == stores
