@@ -311,6 +311,7 @@ class Registers:
             arm = self.arms[-1]
             if not self.step(key):
                 straight.behind += 1  # its address is there
+                arm.steps[key] = None
             if not arm.closed and arm.depth == self.depth and not site.first_turns:
                 if key is not None and old_enough(key, arm.version):
                     arm.loads.setdefault(key, (site, count))

@@ -14,8 +14,6 @@ RECORDED = json.loads(contraction.RECORD.read_text())["results"]
 ELSEWHERE = {
     # Where it knows that a loop has a first turn, the product is not moved behind the loop.
     ("behind_a_loop, float32", 0): "the product stays in front of the loop",
-    # x * y or x * z became x times (y or z), whose product is one.
-    ("chosen, float32", 1): "the choice is between factors",
     # float64(x * y) + z, kept as a float32, was computed in float32.
     ("literals, float32", 2): "a float64 that nobody sees",
 }

@@ -224,10 +224,12 @@ choice_same_work_each_turn:
     out[i] = s
 
 choice_of_differences:
-    out[i] = x[i + 1] - x[i] if i % 2 == 0 else x[i + 2] - x[i + 1]
+    s = x[i + 1] - x[i] if i % 2 == 0 else x[i + 2] - x[i + 1]
+    out[i] = s
 
 choice_of_differences_of_two:
-    out[i] = x[i + 1] - x[i] if i % 2 == 0 else y[i + 1] - y[i]
+    s = x[i + 1] - x[i] if i % 2 == 0 else y[i + 1] - y[i]
+    out[i] = s
 
 choice_each_turn:
     for k in range(n):
