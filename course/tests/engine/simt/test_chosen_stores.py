@@ -41,6 +41,8 @@ KERNELS = (
     ("if v < 2:\n    x[i] = v * v\nif v > 17:\n    x[i] = v - 17", (2, 6)),
     ("if v < 2:\n    out[i] = 2\nif v > 17:\n    out[i] = 17", (4, 7)),
     ("if v < 2:\n    x[i] = 2\nif q[i] > 17:\n    x[i] = 17", (4, 8)),
+    # ... but where one loads what is loaded again behind a store
+    ("out[i] = 7\nif x[i] > 9:\n    out[i] = 3\nif i < n - 1:\n    out[i] += x[i]", (6, 21)),
     # of three, the first is made by all
     ("out[i] = 0\nif c < 9:\n    out[i] = 1\nif c > 12:\n    out[i] = 2", (2, 7)),
     (
