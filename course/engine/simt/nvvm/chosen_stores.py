@@ -3,7 +3,8 @@
 LLVM makes three things of it, first of all the first:
 
 - SimplifyCFG makes no branch: all lanes store, one value or the other. The store in front of it
-  has to be of the same element, a few instructions away, and the question no comparison of floats.
+  has to be of the same element, a few instructions away, and the question no comparison of floats,
+  and no `i > 0 and i < n - 1`, which stays two: an order, and one of what is worked out for it.
 - Of two such branches, one behind the other and nothing between them that touches memory, it makes
   one, under either condition. A branch that is none any more only behind another one like it is
   first looked at as one of two.
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Hashable, Sequence
+from typing import Any
 
 from course.engine.simt.lowering.signatures import Function
 from course.engine.simt.nvvm.merging import (
@@ -34,6 +36,7 @@ from course.plain.trees import nodes
 MOST_LOOKED_AT = 9
 #: Operators beside the store, in a branch that is made one with another.
 MOST_BESIDE = 3
+_ORDERS = ("lt", "le", "gt", "ge")
 
 
 def lone_store(way: Arm, inside: Straight, other: Arm) -> Stored | None:
@@ -67,6 +70,13 @@ def sinks(way: list[ast.stmt], function: Function) -> bool:
     return len(used) == 2  # it is given there, and read
 
 
+def _stays_two(condition: Any) -> bool:
+    if not isinstance(condition, tuple) or condition[0] != "and":
+        return False
+    (first, *sides), (_, *others) = condition[-2:]
+    return first[0] in _ORDERS and any(map(is_operator, {*others} - {*sides}))
+
+
 def is_made_by_all(
     before: Straight, stored: Stored, beside: Sequence[Hashable], condition: Hashable, holds: bool
 ) -> bool:
@@ -74,5 +84,7 @@ def is_made_by_all(
     if beside or before.last is None or before.last.key != stored.key:
         return False
     if renames(condition, holds, stored.key):  # its address is another one there
+        return False
+    if _stays_two(condition):
         return False
     return before.behind < MOST_LOOKED_AT and not compares_floats(condition)

@@ -35,6 +35,8 @@ KERNELS = (
     ("out[i] = v\nif q[i + 1] + q[i + 2] == 20:\n    out[i] = 0", (4, 10)),
     ("out[i] = v\nif i > 40:\n    out[i] = 0", (3, 9)),
     ("out[i] = 0\nif c == 3 or c == 6:\n    out[i] = 1", (3, 8)),
+    ("out[i] = 0\nif i > 3 and i < n - 1:\n    out[i] = 1", (4, 14)),
+    ("out[i] = 0\nif 3 < i < n - 1:\n    out[i] = 1", (4, 14)),
     # two that are left are one
     ("out[i] = v\nif v < 2:\n    out[i] = 2\nif v > 17:\n    out[i] = 17", (4, 13)),
     ("if v < 2:\n    x[i] = 2\nif v > 17:\n    x[i] = 17", (2, 6)),
