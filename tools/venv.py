@@ -96,13 +96,8 @@ class SetUp:
         self.stamp = self.venv / "set-up.done"
         self.requirements = root / "requirements.txt"
 
-    def packages(self) -> list[str]:
-        """What pip is asked for."""
-        for_a_gpu = [FOR_A_GPU] if has_nvidia_gpu() else []
-        return ["-r", str(self.requirements), *for_a_gpu]
-
     def expected_stamp(self) -> str:
-        wanted = [self.requirements.read_text(), *self.packages()[2:]]
+        wanted = [self.requirements.read_text(), *for_this_gpu()]
         digest = hashlib.sha256("".join(wanted).encode()).hexdigest()
         return f"{digest}\n{self.root}\n"
 
@@ -224,7 +219,7 @@ class SetUp:
         torch = pinned("torch", self.requirements.read_text())
         if torch and sys.platform == "linux" and not has_nvidia_gpu():
             self._install_torch_for_cpu(torch)
-        self._pip("install", *self.packages())
+        self._pip("install", "-r", str(self.requirements), *for_this_gpu())
 
     def _install_torch_for_cpu(self, version: str) -> None:
         """PyTorch's CPU build: a fifth of the download that PyPI's build brings on Linux.
@@ -329,6 +324,11 @@ def has_nvidia_gpu() -> bool:
     """Whether a driver for an NVIDIA GPU is there (the last path: Windows' Linux subsystem)."""
     paths = ("/dev/nvidiactl", "/proc/driver/nvidia/version", "/usr/lib/wsl/lib/libcuda.so.1")
     return any(Path(path).exists() for path in paths)
+
+
+def for_this_gpu() -> list[str]:
+    """What pip is asked for beside requirements.txt."""
+    return [FOR_A_GPU] if has_nvidia_gpu() else []
 
 
 def size_gb(folder: Path) -> float:

@@ -66,11 +66,12 @@ def sinks(way: list[ast.stmt], function: Function) -> bool:
     value = way[0].value if isinstance(way[0], ast.Assign) else None
     if not isinstance(value, ast.Name) or value.id in function.parameters:
         return False
-    used = [one.ctx for one in nodes(function.body, ast.Name) if one.id == value.id]
-    return len(used) == 2  # it is given there, and read
+    used = sum(one.id == value.id for one in nodes(function.body, ast.Name))
+    return used == 2  # it is given there, and read
 
 
 def _stays_two(condition: Any) -> bool:
+    """Whether it is an order, and one of what is worked out for it."""
     if not isinstance(condition, tuple) or condition[0] != "and":
         return False
     (first, *sides), (_, *others) = condition[-2:]
@@ -83,8 +84,7 @@ def is_made_by_all(
     """Whether all lanes make the store of a branch, behind this piece of code."""
     if beside or before.last is None or before.last.key != stored.key:
         return False
-    if renames(condition, holds, stored.key):  # its address is another one there
-        return False
-    if _stays_two(condition):
+    # its address may be another one there
+    if renames(condition, holds, stored.key) or _stays_two(condition):
         return False
     return before.behind < MOST_LOOKED_AT and not compares_floats(condition)
